@@ -1,0 +1,40 @@
+"""The bricks: one loss term a file, each a callable over one step's two views that returns a scalar.
+
+>>> import torch
+>>> from legogcd.blocks import LocalEntropy, MeanEntropy, TwoViews
+>>> _ = torch.manual_seed(0)
+>>> views = TwoViews(
+...     projections=torch.randn(2, 4, 16),  # two views of four images
+...     logits=torch.rand(2, 4, 5),  # five classes, the first three known
+...     labels=torch.tensor([0, 2, -1, -1]),
+...     n_known=3,
+...     epoch=0,
+... )
+>>> loss = 2.0 * MeanEntropy()(views) + LocalEntropy(threshold=0.7)(views)
+>>> loss.shape
+torch.Size([])
+"""
+
+from legogcd.blocks.brick import Brick
+from legogcd.blocks.dual_view_kl import DualViewKL
+from legogcd.blocks.info_nce import InfoNCE
+from legogcd.blocks.local_entropy import LocalEntropy
+from legogcd.blocks.mean_entropy import MeanEntropy
+from legogcd.blocks.selection import confident_known
+from legogcd.blocks.self_distillation import SelfDistillation
+from legogcd.blocks.sup_con import SupCon
+from legogcd.blocks.supervised_ce import SupervisedCE
+from legogcd.blocks.two_views import TwoViews
+
+__all__ = [
+    "Brick",
+    "DualViewKL",
+    "InfoNCE",
+    "LocalEntropy",
+    "MeanEntropy",
+    "SelfDistillation",
+    "SupCon",
+    "SupervisedCE",
+    "TwoViews",
+    "confident_known",
+]

@@ -1,0 +1,68 @@
+"""Random steps and the list of all bricks, shared by the tests of this room."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from legogcd.blocks import (
+    Brick,
+    DualViewKL,
+    InfoNCE,
+    LocalEntropy,
+    MeanEntropy,
+    SelfDistillation,
+    SupCon,
+    SupervisedCE,
+    TwoViews,
+)
+
+BRICKS: dict[str, Callable[[], Brick]] = {
+    "InfoNCE": InfoNCE,
+    "SupCon": SupCon,
+    "SupervisedCE": SupervisedCE,
+    "SelfDistillation": SelfDistillation,
+    "MeanEntropy": MeanEntropy,
+    "DualViewKL paper": lambda: DualViewKL("paper"),
+    "DualViewKL released": lambda: DualViewKL("released"),
+    "LocalEntropy paper": lambda: LocalEntropy(0.5, margin="paper"),
+    "LocalEntropy released": lambda: LocalEntropy(0.5, margin="released"),
+    "LocalEntropy": lambda: LocalEntropy(0.5, margin=None),
+}
+
+SHAPES = [(1, 1, 1, 2), (1, 3, 2, 4), (2, 2, 1, 3), (5, 4, 2, 6), (7, 6, 3, 2)]  # images, classes, known, dimensions
+
+
+def random_views(
+    seed: int, images: int = 6, classes: int = 5, n_known: int = 3, dimensions: int = 4, epoch: int = 0
+) -> TwoViews:
+    """Float64 views: cosine-like logits, some peaked, and about half of the images labelled."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=generator, dtype=torch.float64)
+
+    labels = torch.randint(0, n_known, (images,), generator=generator)
+    return TwoViews(
+        projections=torch.randn(2, images, dimensions, generator=generator, dtype=torch.float64),
+        logits=2 * uniform(2, images, classes) - 1,
+        labels=labels.masked_fill(uniform(images) < 0.5, -1),
+        n_known=n_known,
+        epoch=epoch,
+    )
+
+
+def unlabelled(views: TwoViews) -> TwoViews:
+    return replace(views, labels=torch.full_like(views.labels, -1))
+
+
+def value_and_gradients(brick: Brick, views: TwoViews) -> tuple[Tensor, Tensor, Tensor]:
+    """The term and its gradients by projections and by logits (zeros where a brick does not read them)."""
+    projections = views.projections.clone().requires_grad_()
+    logits = views.logits.clone().requires_grad_()
+    value = brick(replace(views, projections=projections, logits=logits))
+    by_projections, by_logits = torch.autograd.grad(
+        value, (projections, logits), allow_unused=True, materialize_grads=True
+    )
+    return value.detach(), by_projections, by_logits
