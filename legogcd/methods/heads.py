@@ -1,0 +1,48 @@
+"""What sits on the backbone's feature: SimGCD's projector and prototypes."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Projector(nn.Sequential):
+    """MLP dim-hidden-hidden-out with GELU, no batch norm, truncated-normal start (std 0.02).
+
+    >>> Projector(8, hidden=16, out=4)(torch.zeros(3, 8)).shape
+    torch.Size([3, 4])
+    """
+
+    def __init__(self, dim: int, hidden: int = 2048, out: int = 256) -> None:
+        super().__init__(
+            nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, out)
+        )
+        for layer in self:
+            if isinstance(layer, nn.Linear):
+                nn.init.trunc_normal_(layer.weight, std=0.02)
+                nn.init.zeros_(layer.bias)
+
+
+class Prototypes(nn.Module):
+    """K directions; the logit of class k is the cosine between feature and prototype.
+
+    The start is uniform in ±1/√dim. Only a prototype's direction counts, but its norm (about 0.58 at the
+    start) sets how far a step of given size turns it.
+    """
+
+    def __init__(self, dim: int, n_classes: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(dim)
+        self.weight = nn.Parameter(torch.empty(n_classes, dim).uniform_(-bound, bound))  # [K, D]
+
+    def forward(self, features: Tensor) -> Tensor:
+        """[..., D] -> [..., K], each in [-1, 1]."""
+        with torch.autocast(features.device.type, enabled=False):  # a cosine's third digit matters at τ = 0.04
+            return F.normalize(features.float(), dim=-1) @ F.normalize(self.weight, dim=-1).T
+
+    @torch.no_grad()
+    def start_at(self, directions: Tensor) -> None:
+        """Take given directions [K, D], scaled to the norm a random start has."""
+        expected_norm = math.sqrt(1 / 3)  # of uniform(±1/√D): D · (1/D)/3 under the root
+        self.weight.copy_(F.normalize(directions.to(self.weight), dim=-1) * expected_norm)

@@ -1,0 +1,71 @@
+"""SimGCD and LegoGCD: one projector, one set of prototypes, and a list of weighted bricks."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from legogcd.blocks import Brick, TwoViews, confident_known
+from legogcd.clustering import semi_supervised_kmeans
+from legogcd.methods.base import Method, Step
+from legogcd.methods.heads import Projector, Prototypes
+from legogcd.methods.recipe import Recipe
+
+CONFIDENT = "confident_known"  # what LER selects or would select, counted for every method
+
+
+class Parametric(Method):
+    """A parametric classifier trained by a weighted sum of bricks.
+
+    ``bricks`` maps a term's name to its weight and its brick; PAPER section 2's table, row by row.
+    """
+
+    def __init__(
+        self, dim: int, n_classes: int, n_known: int, bricks: Mapping[str, tuple[float, Brick]], recipe: Recipe
+    ) -> None:
+        super().__init__()
+        self.n_known = n_known
+        self.recipe = recipe
+        self.projector = Projector(dim, recipe.projector_hidden, recipe.projector_out)
+        self.prototypes = Prototypes(dim, n_classes)
+        self.weights = {name: weight for name, (weight, _) in bricks.items()}
+        self.bricks = nn.ModuleDict({name: brick for name, (_, brick) in bricks.items()})
+
+    def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
+        views = TwoViews(
+            projections=self.projector(features),  # [2, B, P]
+            logits=self.prototypes(features),  # [2, B, K]
+            labels=labels,
+            n_known=self.n_known,
+            epoch=epoch,
+            features=features,
+            index=index,
+        )
+        bricks = dict(self.named_bricks())
+        terms = {name: brick(views) for name, brick in bricks.items()}
+        loss = torch.stack([self.weights[name] * term for name, term in terms.items()]).sum()
+        selected = {name: brick.selected.sum() for name, brick in bricks.items()}
+        selected[CONFIDENT] = confident_known(views, self.recipe.threshold, self.recipe.student_temperature).sum()
+        return Step(loss, terms, selected)
+
+    def named_bricks(self) -> Iterator[tuple[str, Brick]]:
+        """The bricks by their terms' names."""
+        for name, brick in self.bricks.items():
+            assert isinstance(brick, Brick)
+            yield name, brick
+
+    def logits(self, features: Tensor) -> Tensor:
+        return self.prototypes(features)  # type: ignore[no-any-return]
+
+    def probabilities(self, features: Tensor) -> Tensor:
+        return (self.logits(features) / self.recipe.student_temperature).softmax(-1)
+
+    def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
+        directions = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)  # [N, D]
+        n_classes = len(self.prototypes.weight)
+        centers = semi_supervised_kmeans(directions, labels, n_classes, seed=seed).centers.copy()  # [K, D]
+        for known in range(self.n_known):
+            centers[known] = directions[labels == known].mean(axis=0)
+        self.prototypes.start_at(torch.from_numpy(centers))

@@ -1,0 +1,77 @@
+"""Every number of a training run that a person may want to set, with the paper's values as defaults."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from legogcd.errors import UserError
+
+
+class Recipe(BaseModel):
+    """Weights, temperatures and schedule; the defaults are PAPER section 2 with CUB's threshold, ε and β.
+
+    >>> Recipe().with_settings({"beta": "1", "learning_rate": 0.05}).beta
+    1.0
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    supervised_weight: float = Field(0.35, ge=0, le=1, description="λ: supervised terms weigh λ, the others 1-λ")
+    mean_entropy_weight: float = Field(2.0, ge=0, description="ε, times 1-λ")
+    dkl_weight: float = Field(1.0, ge=0, description="weight of the dual-view KL, times 1-λ")
+    beta: float = Field(2.0, ge=0, description="β: weight of local entropy regularisation")
+    threshold: float = Field(0.7, ge=0, le=1, description="δ: confidence from which a view counts as a known one")
+
+    student_temperature: float = Field(0.1, gt=0, description="τs")
+    teacher_temperature_start: float = Field(0.07, gt=0)
+    teacher_temperature_end: float = Field(0.04, gt=0)
+    teacher_warmup_epochs: int | None = Field(None, ge=0, description="30, or 15 % of a run shorter than 30 epochs")
+    teacher_warmup: Literal["linear", "cosine"] = "linear"
+    info_nce_temperature: float = Field(1.0, gt=0)
+    sup_con_temperature: float = Field(0.07, gt=0)
+    ler_temperature: float = Field(0.05, gt=0, description="τo")
+    margin_strength: float = Field(0.4, ge=0, description="λ_ler of the margin-aware pattern")
+    margin_momentum: float = Field(0.999, ge=0, lt=1)
+
+    projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
+    projector_out: int = Field(256, ge=1)
+
+    epochs: int = Field(200, ge=1)
+    batch_size: int = Field(128, ge=1)
+    learning_rate: float = Field(0.1, gt=0)
+    tail_rate: float = Field(1.0, ge=0, description="learning rate of the backbone's tail relative to the heads'")
+    final_rate: float = Field(1e-3, ge=0, le=1, description="the cosine ends at this share of the learning rate")
+    momentum: float = Field(0.9, ge=0, lt=1)
+    weight_decay: float = Field(5e-5, ge=0)
+    start: Literal["random", "kmeans"] = "random"
+
+    @property
+    def warmup_epochs(self) -> int:
+        """How many epochs the teacher's temperature takes to fall."""
+        if self.teacher_warmup_epochs is not None:
+            return self.teacher_warmup_epochs
+        return 30 if self.epochs >= 30 else max(1, round(0.15 * self.epochs))
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Recipe":
+        """The same recipe with some settings changed; text is read as the setting's type."""
+        unknown = sorted(set(settings) - set(Recipe.model_fields))
+        if unknown:
+            raise UserError(f"unknown setting {unknown[0]!r}; there are: {', '.join(sorted(Recipe.model_fields))}")
+        try:
+            return Recipe.model_validate({**self.model_dump(), **settings})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise UserError(f"setting {name} = {first['input']!r}: {first['msg'].lower()}") from None
+
+
+_FOR_PHOTOS: dict[str, dict[str, Any]] = {
+    "efficientnet": {"start": "kmeans", "learning_rate": 0.05, "epochs": 30},
+    "vit": {"start": "kmeans", "learning_rate": 0.05, "epochs": 30},
+}
+
+
+def default_recipe(family: str) -> Recipe:
+    """Our settings for people with photos, by backbone family, found by measurement (docs/defaults.md)."""
+    return Recipe().with_settings(_FOR_PHOTOS[family])

@@ -1,0 +1,50 @@
+"""The published settings by data set, and ours for photos, by name."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from legogcd.errors import UserError
+from legogcd.methods import Recipe, default_recipe
+from legogcd.vision.backbones import family_of
+
+
+@cache
+def published() -> dict[str, Any]:
+    """The paper's figures, recipes and split sizes (LegoGCD, CVPR 2024, and its released scripts)."""
+    content: dict[str, Any] = json.loads(files("legogcd.paper").joinpath("published.json").read_text("utf-8"))
+    return content
+
+
+def recipe_names() -> list[str]:
+    """``default``, ``paper`` and the data sets'."""
+    return ["default", "paper", *published()["recipes"]]
+
+
+def choose_recipe(name: str, method: str, backbone: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+    """A recipe by name, for a method and a backbone, with single settings changed.
+
+    >>> choose_recipe("cifar100", "legogcd", "efficientnet-lite0", {"epochs": 30}).threshold
+    0.85
+    """
+    if name == "default":
+        recipe = default_recipe(family_of(backbone))
+    elif name == "paper":
+        recipe = Recipe()
+    elif name in published()["recipes"]:
+        recipe = Recipe().with_settings(_published_settings(name, method))
+    else:
+        raise UserError(f"unknown recipe {name!r}; there are: {', '.join(recipe_names())}")
+    return recipe.with_settings(settings or {})
+
+
+def _published_settings(dataset: str, method: str) -> dict[str, float]:
+    row = published()["recipes"][dataset]
+    settings = {name: row[name] for name in ("threshold", "mean_entropy_weight", "beta")}
+    if method == "simgcd":
+        settings["mean_entropy_weight"] = row.get("simgcd_mean_entropy_weight", row["mean_entropy_weight"])
+    if dataset == "imagenet1k" and method == "legogcd-released":
+        settings["margin_strength"] = 0.0  # the released run has no margin there
+    return settings

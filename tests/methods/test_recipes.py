@@ -1,0 +1,196 @@
+"""A method's name says what is in it, and every weight and temperature reaches its brick."""
+
+import numpy as np
+import pytest
+import torch
+
+from legogcd.errors import UserError
+from legogcd.methods import METHODS, Recipe, build_method, check_method
+
+SIMGCD = {"info_nce", "sup_con", "supervised_ce", "self_distillation", "mean_entropy"}
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("simgcd", set()),
+        ("simgcd+dkl", {"dkl"}),
+        ("simgcd+ler", {"ler"}),
+        ("simgcd+ler+map", {"ler"}),
+        ("legogcd", {"ler", "dkl"}),
+        ("legogcd-released", {"ler", "dkl"}),
+    ],
+)
+def test_a_name_says_which_bricks_are_in_it(name: str, extra: set[str]) -> None:
+    assert set(build_method(name, dim=4, n_classes=5, n_known=2).bricks) == SIMGCD | extra
+
+
+@pytest.mark.parametrize(
+    ("name", "margin", "form"),
+    [
+        ("simgcd+ler", None, None),
+        ("simgcd+ler+map", "paper", None),
+        ("legogcd", "paper", "paper"),
+        ("legogcd-released", "released", "released"),
+    ],
+)
+def test_paper_and_released_forms_are_told_apart(name: str, margin: str | None, form: str | None) -> None:
+    bricks = build_method(name, dim=4, n_classes=5, n_known=2).bricks
+    assert bricks["ler"].margin == margin
+    assert ("dkl" in bricks) == (form is not None)
+    if form is not None:
+        assert bricks["dkl"].form == form
+
+
+def test_spelled_out_parts_are_legogcd_in_any_order() -> None:
+    assert check_method("simgcd+ler+map+dkl") == check_method("simgcd+dkl+ler+map") == "legogcd"
+
+
+def test_an_unknown_method_lists_the_known_ones() -> None:
+    with pytest.raises(UserError, match="unknown method 'simgdc'; there are: simgcd"):
+        build_method("simgdc", dim=4, n_classes=5, n_known=2)
+
+
+def test_weights_are_those_of_the_paper() -> None:
+    method = build_method("legogcd", dim=4, n_classes=5, n_known=2)
+    expected = {
+        "info_nce": 0.65,
+        "sup_con": 0.35,
+        "supervised_ce": 0.35,
+        "self_distillation": 0.65,
+        "mean_entropy": 1.3,
+        "dkl": 0.65,
+        "ler": 2.0,
+    }
+    assert method.weights == pytest.approx(expected)
+
+
+def test_every_setting_reaches_its_brick() -> None:
+    recipe = Recipe(
+        supervised_weight=0.5,
+        mean_entropy_weight=3,
+        dkl_weight=4,
+        beta=5,
+        threshold=0.9,
+        student_temperature=0.2,
+        teacher_temperature_start=0.3,
+        teacher_temperature_end=0.1,
+        teacher_warmup_epochs=7,
+        teacher_warmup="cosine",
+        info_nce_temperature=0.6,
+        sup_con_temperature=0.8,
+        ler_temperature=0.15,
+        margin_strength=0.25,
+        margin_momentum=0.5,
+        projector_hidden=12,
+        projector_out=3,
+    )
+    method = build_method("legogcd", 4, 5, 2, recipe)
+    bricks = method.bricks
+    assert method.weights == pytest.approx(
+        {
+            "info_nce": 0.5,
+            "sup_con": 0.5,
+            "supervised_ce": 0.5,
+            "self_distillation": 0.5,
+            "mean_entropy": 1.5,
+            "dkl": 2.0,
+            "ler": 5.0,
+        }
+    )
+    assert (bricks["info_nce"].temperature, bricks["sup_con"].temperature) == (0.6, 0.8)
+    assert {bricks[name].temperature for name in ("supervised_ce", "mean_entropy", "dkl")} == {0.2}
+    distillation, ler = bricks["self_distillation"], bricks["ler"]
+    assert (distillation.student_temperature, distillation.teacher_temperatures) == (0.2, (0.3, 0.1))
+    assert (distillation.warmup_epochs, distillation.warmup) == (7, "cosine")
+    assert (ler.threshold, ler.temperature, ler.confidence_temperature) == (0.9, 0.15, 0.2)
+    assert (ler.margin_strength, ler.momentum) == (0.25, 0.5)
+    assert [tuple(layer.weight.shape) for layer in method.projector[::2]] == [(12, 4), (12, 12), (3, 12)]
+
+
+@pytest.mark.parametrize(("epochs", "warmup"), [(200, 30), (30, 30), (29, 4), (12, 2), (1, 1)])
+def test_short_runs_scale_the_teachers_warm_up(epochs: int, warmup: int) -> None:
+    assert Recipe(epochs=epochs).warmup_epochs == warmup
+
+
+def test_settings_given_as_text_are_read_and_bad_ones_explained() -> None:
+    assert Recipe().with_settings({"epochs": "12", "start": "kmeans"}).epochs == 12
+    with pytest.raises(UserError, match="unknown setting 'betta'"):
+        Recipe().with_settings({"betta": 1})
+    with pytest.raises(UserError, match=r"threshold = '1\.5': input should be less than or equal to 1"):
+        Recipe().with_settings({"threshold": "1.5"})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_loss_is_the_weighted_sum_of_its_terms(name: str) -> None:
+    torch.manual_seed(0)
+    method = build_method(name, dim=6, n_classes=5, n_known=2)
+    step = method.step(torch.randn(2, 8, 6), torch.tensor([0, 1, -1, -1, 1, 0, -1, -1]), 0, torch.arange(8))
+    by_hand = sum(method.weights[term] * float(value) for term, value in step.terms.items())
+    assert float(step.loss) == pytest.approx(by_hand, rel=1e-5)
+    assert int(step.selected["sup_con"]) == 8
+    assert int(step.selected["info_nce"]) == 16
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_twenty_steps_lower_the_loss(name: str) -> None:
+    torch.manual_seed(0)
+    method = build_method(name, dim=8, n_classes=4, n_known=2)
+    features = torch.randn(2, 16, 8)
+    labels = torch.tensor([0, 1] * 4 + [-1] * 8)
+    optimizer = torch.optim.SGD(method.parameters(), lr=0.05)
+    losses = []
+    for _ in range(20):
+        step = method.step(features, labels, 0, torch.arange(16))
+        optimizer.zero_grad()
+        step.loss.backward()
+        optimizer.step()
+        losses.append(float(step.loss))
+    assert losses[-1] < losses[0]
+
+
+def test_confident_known_views_are_counted_also_without_ler() -> None:
+    torch.manual_seed(0)
+    method = build_method("simgcd", dim=4, n_classes=3, n_known=2)
+    sure = torch.nn.functional.normalize(method.prototypes.weight.detach(), dim=-1)  # image k lies on prototype k
+    step = method.step(sure.expand(2, 3, 4).clone(), torch.tensor([-1, 0, -1]), 0, torch.arange(3))
+    expected = sum(
+        float((method.prototypes(sure)[k] / 0.1).softmax(-1).max()) >= 0.7 for k in (0,)
+    )  # image 1 is labelled, image 2 is New
+    assert int(step.selected["confident_known"]) == 2 * expected == 2
+
+
+def test_prototypes_start_as_the_paper_says() -> None:
+    torch.manual_seed(0)
+    weight = build_method("simgcd", dim=768, n_classes=50, n_known=2).prototypes.weight
+    assert float(weight.abs().max()) <= 768**-0.5
+    assert float(weight.norm(dim=-1).mean()) == pytest.approx(3**-0.5, rel=0.02)
+
+
+def test_logits_are_cosines() -> None:
+    method = build_method("simgcd", dim=4, n_classes=3, n_known=2)
+    features = torch.randn(5, 4)
+    expected = torch.nn.functional.cosine_similarity(features[:, None], method.prototypes.weight[None], dim=-1)
+    torch.testing.assert_close(method.logits(features), expected)
+
+
+def test_kmeans_start_puts_known_prototypes_on_labelled_means_and_new_ones_on_groups() -> None:
+    random = np.random.default_rng(0)
+    centers = np.eye(6)[:4] * 3
+    truth = np.repeat(np.arange(4), 20)
+    features = (centers[truth] + random.normal(0, 0.1, (80, 6))).astype(np.float32)
+    labels = np.where((truth < 2) & (np.arange(80) % 2 == 0), truth, -1)
+    method = build_method("simgcd", dim=6, n_classes=4, n_known=2)
+    method.start(features, labels, seed=0)
+    directions = features / np.linalg.norm(features, axis=1, keepdims=True)
+    for known in range(2):
+        mean = directions[labels == known].mean(axis=0)
+        torch.testing.assert_close(
+            torch.nn.functional.normalize(method.prototypes.weight[known].detach(), dim=0),
+            torch.from_numpy(mean / np.linalg.norm(mean)).float(),
+        )
+    predicted = method.logits(torch.from_numpy(features)).argmax(-1).numpy()
+    assert (predicted[truth < 2] == truth[truth < 2]).all()
+    assert {len(set(predicted[truth == new])) for new in (2, 3)} == {1}
+    assert predicted[truth == 2][0] != predicted[truth == 3][0]
+    torch.testing.assert_close(method.prototypes.weight.norm(dim=-1), torch.full((4,), 3**-0.5))
