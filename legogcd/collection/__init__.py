@@ -1,0 +1,26 @@
+"""A collection: images and the labels they have. Truth, which only scores, is a type of its own."""
+
+from legogcd.collection.images import SUFFIXES, ImageArrays, ImageFiles, Images, as_images, find_images
+from legogcd.collection.labelled import UNLABELLED, Collection, Truth
+from legogcd.collection.origins import from_folders, from_labels, from_python_labels
+from legogcd.collection.pixels import eight_bit, over_white
+from legogcd.collection.tables import read_labels, read_truth
+
+__all__ = [
+    "SUFFIXES",
+    "UNLABELLED",
+    "Collection",
+    "ImageArrays",
+    "ImageFiles",
+    "Images",
+    "Truth",
+    "as_images",
+    "eight_bit",
+    "find_images",
+    "from_folders",
+    "from_labels",
+    "from_python_labels",
+    "over_white",
+    "read_labels",
+    "read_truth",
+]

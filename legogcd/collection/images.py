@@ -1,0 +1,211 @@
+"""The images of a collection: files below a folder, or arrays given from Python."""
+
+import hashlib
+import os
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from legogcd.collection.phrases import counted, some_of
+from legogcd.collection.pixels import check_pixels, rgb
+from legogcd.errors import UserError
+
+_PHOTOS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".avif", ".jp2", ".j2k")
+_SCANS = (".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
+SUFFIXES = frozenset(_PHOTOS + _SCANS)
+"""File name endings taken for images, in lower case; what the file really holds is found when it is read."""
+
+Indices: TypeAlias = Sequence[int] | NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """Images on disk: ``names`` are POSIX paths relative to ``root`` (or absolute, where they were given so).
+
+    ``ignored`` counts the files beside them that are no images.
+    """
+
+    root: Path
+    names: tuple[str, ...]
+    ignored: int = 0
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def item(self, i: int) -> Path:
+        return self.root / self.names[i]
+
+    def subset(self, indices: Indices) -> "ImageFiles":
+        return replace(self, names=tuple(self.names[int(i)] for i in indices))
+
+    def fingerprint(self) -> str:
+        """SHA-256 over names, sizes and modification times; a file that is gone counts as such."""
+        digest = hashlib.sha256()
+        for i, name in enumerate(self.names):
+            try:
+                status = self.item(i).stat()
+                state = f"{status.st_size} {status.st_mtime_ns}"
+            except OSError:
+                state = "gone"
+            digest.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class ImageArrays:
+    """Images given from Python: one array or tensor of a batch, or a sequence of arrays, tensors or Pillow images.
+
+    Nothing is copied until ``item`` makes one image uint8 [H, W, 3]. Subsets share ``source`` and keep the names.
+    """
+
+    source: Any
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+
+    @classmethod
+    def over(cls, source: Any) -> "ImageArrays":
+        """Wrap ``source`` after checking that every image has a readable shape, type and range."""
+        check_pixels(source)
+        return cls(source, tuple(f"image-{i:06d}" for i in range(len(source))), tuple(range(len(source))))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def item(self, i: int) -> NDArray[np.uint8]:
+        return rgb(self.source[self.rows[i]])  # [H, W, 3]
+
+    def subset(self, indices: Indices) -> "ImageArrays":
+        chosen = [int(i) for i in indices]
+        return replace(self, names=tuple(self.names[i] for i in chosen), rows=tuple(self.rows[i] for i in chosen))
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the shapes and pixels."""
+        digest = hashlib.sha256()
+        for i in range(len(self)):
+            pixels = self.item(i)
+            digest.update(str(pixels.shape).encode())
+            digest.update(pixels.data)
+        return digest.hexdigest()
+
+
+Images: TypeAlias = ImageFiles | ImageArrays
+
+
+def as_images(images: Any) -> Images:
+    """Take images as a user has them: a folder, paths, or arrays, tensors and Pillow images.
+
+    Arrays are [N, H, W], [N, H, W, 1|3|4] or [N, 1|3|4, H, W], uint8 in 0..255 or floating in 0..1; a list may hold
+    single images of different sizes.
+
+    >>> as_images(np.zeros((2, 8, 8, 3), np.uint8)).names
+    ('image-000000', 'image-000001')
+    """
+    if isinstance(images, ImageFiles | ImageArrays):
+        return images
+    if isinstance(images, str | os.PathLike):
+        return find_images(images)
+    if isinstance(images, Image.Image):
+        raise UserError("one Pillow image was given; pass a list of images")
+    if hasattr(images, "ndim") and hasattr(images, "shape") and images.ndim != 1:
+        return _as_batch(images)
+    if isinstance(images, Mapping) or not isinstance(images, Iterable):
+        raise UserError(
+            f"images were given as {type(images).__name__}; expected a folder, a list of paths, or arrays [N, H, W, 3]"
+        )
+    items = list(images)
+    if not items:
+        raise UserError("no images were given: the list is empty")
+    are_paths = [isinstance(item, str | os.PathLike) for item in items]
+    if all(are_paths):
+        return _given_paths(items)
+    if any(are_paths):
+        raise UserError("paths and pixels are mixed in one list of images; pass one kind")
+    return ImageArrays.over(items)
+
+
+def find_images(root: str | os.PathLike[str]) -> ImageFiles:
+    """Search a folder and its sub-folders for image files, sorted by POSIX relative path.
+
+    Hidden files and folders are passed over. A link to a folder is followed unless it leads back to a folder it is in.
+    """
+    folder = Path(root)
+    if not folder.exists():
+        raise UserError(f"the image folder {str(folder)!r} does not exist")
+    if not folder.is_dir():
+        raise UserError(f"{str(folder)!r} is a file; give the folder that holds the images")
+    files = _walk(folder, "", frozenset())
+    names = sorted(name for name in files if is_image_name(name))
+    if not names:
+        others = Counter(posixpath.splitext(name)[1].lower() or "no ending" for name in files)
+        seen = ", ".join(f"{count} × {suffix}" for suffix, count in others.most_common(3))
+        raise UserError(
+            f"there are no images in {str(folder)!r} ({f'only {seen}' if seen else 'it is empty'}); "
+            "expected files such as .jpg, .png, .tif or .webp"
+        )
+    _check_names(names)
+    return ImageFiles(folder, tuple(names), ignored=len(files) - len(names))
+
+
+def is_image_name(name: str) -> bool:
+    return posixpath.splitext(name)[1].lower() in SUFFIXES
+
+
+def is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name too long for the system
+        return False
+
+
+def _walk(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> list[str]:
+    """Relative POSIX names of the files that are not hidden below ``folder``."""
+    names: list[str] = []
+    try:
+        status = folder.stat()
+        here = (status.st_dev, status.st_ino)
+        if here in above:
+            return []
+        with os.scandir(folder) as entries:
+            visible = [entry for entry in entries if not entry.name.startswith(".")]
+        for entry in visible:
+            if entry.is_dir():
+                names += _walk(Path(entry.path), f"{prefix}{entry.name}/", above | {here})
+            elif entry.is_file() or entry.is_symlink():  # a broken link is reported when it is read
+                names.append(prefix + entry.name)
+    except OSError as error:
+        raise UserError(f"cannot read the folder {str(folder)!r}: {error.strerror}") from None
+    return names
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """Refuse names that no UTF-8 file could list: better at once than after the training."""
+    broken = [name for name in names if any("\ud800" <= character <= "\udfff" for character in name)]
+    if broken:
+        raise UserError(f"{counted(len(broken), 'file name')} not valid as UTF-8; rename: {some_of(broken, 3)}")
+
+
+def _given_paths(paths: Sequence[str | os.PathLike[str]]) -> ImageFiles:
+    images = ImageFiles(Path.cwd(), tuple(PurePath(path).as_posix() for path in paths))
+    missing = [images.names[i] for i in range(len(images)) if not is_file(images.item(i))]
+    if missing:
+        raise UserError(f"{len(missing)} of {counted(len(images), 'image file')} not there, first {missing[0]!r}")
+    _check_names(images.names)
+    return images
+
+
+def _as_batch(images: Any) -> ImageArrays:
+    shape = tuple(images.shape)
+    if isinstance(images, np.ndarray) and images.ndim == 3 and shape[-1] in (1, 3, 4):
+        raise UserError(f"an array of shape {list(shape)} looks like one image; pass a list of images or [N, H, W, C]")
+    if images.ndim not in (3, 4):
+        raise UserError(f"images have shape {list(shape)}; expected [N, H, W], [N, H, W, 3] or [N, 3, H, W]")
+    if shape[0] == 0:
+        raise UserError("no images were given: the array is empty")
+    return ImageArrays.over(images)
