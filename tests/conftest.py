@@ -1,0 +1,71 @@
+"""What several rooms' tests share: a tiny ViT in the hub's own folder format, and a small collection of pictures."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers import ViTConfig, ViTModel
+
+from legogcd.cli import main
+
+COLORS = {"blue": (40, 60, 220), "green": (30, 190, 60), "red": (220, 40, 40), "yellow": (230, 220, 50)}
+
+
+@pytest.fixture(scope="session")
+def tiny_vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random two-layer ViT for 32-pixel images, saved as the hub saves one."""
+    folder = tmp_path_factory.mktemp("tiny-vit")
+    config = ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, image_size=32, patch_size=16
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
+    return folder
+
+
+def write_pictures(folder: Path, per_class: int = 8, size: int = 40) -> Path:
+    """One sub-folder a color, noisy squares in it: easy to tell apart even for random features."""
+    random = np.random.default_rng(0)
+    for name, color in COLORS.items():
+        (folder / name).mkdir(parents=True)
+        for number in range(per_class):
+            noise = random.normal(0, 25, (size, size, 3))
+            pixels = np.clip(np.array(color) + noise, 0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(folder / name / f"{number:02d}.png")
+    return folder
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """Four classes of eight pictures."""
+    return write_pictures(tmp_path / "pictures")
+
+
+@dataclass
+class Done:
+    """What a command left: its exit code and what it printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Run the command line as its entry point does, in this process."""
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["legogcd", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return Done(int(stop.value.code or 0), printed.out, printed.err)
+
+    return run

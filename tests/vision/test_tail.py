@@ -1,0 +1,177 @@
+"""The tail over kept tokens: the same sums as slow loops, whatever type the tokens are kept in."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_backbones import KINDS, save_tiny
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from legogcd.vision.backbones import Backbone, load_backbone
+from legogcd.vision.tail import attend
+
+
+def looped(queries: Tensor, tokens: Tensor) -> Tensor:
+    """Σ_t softmax_t(q·n_t) n_t, one query at a time."""
+    pooled = torch.zeros_like(queries)
+    for view, head in ((view, head) for view in range(len(queries)) for head in range(queries.shape[1])):
+        exponentials = [math.exp(float(queries[view, head] @ token)) for token in tokens[view]]
+        for exponential, token in zip(exponentials, tokens[view], strict=True):
+            pooled[view, head] += exponential / sum(exponentials) * token
+    return pooled
+
+
+shapes = st.tuples(st.integers(1, 9), st.integers(1, 3), st.integers(1, 5), st.integers(1, 6))  # N, H, T, D
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=shapes, kept=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]), seed=st.integers(0, 99))
+def test_attention_is_the_loops(shape: tuple[int, int, int, int], kept: torch.dtype, seed: int) -> None:
+    """Whichever type tokens are kept in, the sums over them are float32's."""
+    (n, h, t, d), generator = shape, torch.Generator().manual_seed(seed)
+    queries = torch.randn(n, h, d, generator=generator)
+    tokens = torch.randn(n, t, d, generator=generator).to(kept)
+    assert torch.allclose(attend(queries, tokens, torch.float32), looped(queries, tokens.float()), atol=1e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=shapes, seed=st.integers(0, 99))
+def test_gradients_over_half_tokens_are_those_over_their_values(shape: tuple[int, int, int, int], seed: int) -> None:
+    (n, h, t, d), generator = shape, torch.Generator().manual_seed(seed)
+    queries = torch.randn(n, h, d, generator=generator, requires_grad=True)
+    tokens = torch.randn(n, t, d, generator=generator).bfloat16()
+    direction = torch.randn(n, d, h, generator=generator).transpose(1, 2)
+    (half,) = torch.autograd.grad(attend(queries, tokens, torch.float32), queries, direction)
+    (full,) = torch.autograd.grad(attend(queries, tokens.float(), torch.float32), queries, direction)
+    assert torch.allclose(half, full, atol=1e-5)
+
+
+def test_gradient_of_attention_by_differences() -> None:
+    generator = torch.Generator().manual_seed(0)
+    queries = torch.randn(5, 2, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+    for kept in (torch.float64, torch.float32):
+        tokens = torch.randn(5, 4, 3, generator=generator).to(kept)
+        assert torch.autograd.gradcheck(lambda q, n=tokens: attend(q, n, torch.float64), (queries,))
+
+
+class LargestMade(TorchDispatchMode):
+    """Remembers the most elements any operation put into a new tensor, by type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[torch.dtype, int] = {}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        given = {tensor.untyped_storage().data_ptr() for tensor in args if isinstance(tensor, Tensor)}
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(tensor, Tensor) and tensor.untyped_storage().data_ptr() not in given:
+                self.made[tensor.dtype] = max(self.made.get(tensor.dtype, 0), tensor.numel())
+        return result
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Backbone:
+    """A tiny model on images of so many patches that the tokens are by far its largest tensor."""
+    folder = save_tiny(tmp_path_factory.mktemp("vit"), "vit")
+    return load_backbone(folder, image_size=128)
+
+
+def random_state(backbone: Backbone, n_views: int = 64, n_tokens: int = 257) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(2)
+    tokens = torch.nn.functional.layer_norm(torch.randn(n_views, n_tokens, 32, generator=generator), (32,))
+    return torch.randn(n_views, backbone.dim, generator=generator), tokens
+
+
+@pytest.mark.parametrize("kept", [torch.float32, torch.bfloat16])
+def test_a_step_makes_nothing_as_large_as_the_tokens(wide: Backbone, kept: torch.dtype) -> None:
+    """Neither a copy of them nor a gradient for them nor a product of all of them with a matrix."""
+    cls, tokens = random_state(wide)
+    state = cls, tokens.to(kept)
+    with LargestMade() as largest:
+        wide.tail(state).square().sum().backward()
+    assert largest.made
+    assert max(largest.made.values()) < tokens.numel() / 2
+
+
+@pytest.mark.parametrize("kept", [torch.bfloat16, torch.float16])
+def test_half_tokens_in_float32_are_their_values(wide: Backbone, kept: torch.dtype) -> None:
+    cls, tokens = random_state(wide, n_views=7)
+    with torch.no_grad():
+        halved = wide.tail((cls, tokens.to(kept)))
+        assert halved.dtype == torch.float32
+        assert torch.allclose(halved, wide.tail((cls, tokens.to(kept).float())), atol=1e-5)
+        assert torch.cosine_similarity(halved, wide.tail((cls, tokens))).min() > 0.99
+
+
+@pytest.mark.parametrize("train_blocks", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_states_keep_the_feature(tmp_path: Path, kind: str, train_blocks: int) -> None:
+    """What may be halved on disk, by the backbone's own word, leaves the features where they were."""
+    side = 56 if kind == "dinov2" else 32
+    backbone = load_backbone(save_tiny(tmp_path, kind), side, train_blocks)
+    state = backbone.trunk(torch.randn(3, 3, side, side, generator=torch.Generator().manual_seed(1)))
+    halved = tuple(part.bfloat16() if half else part for part, half in zip(state, backbone.half, strict=True))
+    with torch.no_grad():
+        assert torch.cosine_similarity(backbone.tail(halved), backbone.tail(state)).min() > 0.99
+
+
+AUTOCAST = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+from test_tail import LargestMade, load_backbone, random_state
+backbone = load_backbone(sys.argv[2], image_size=128)
+cls, tokens = random_state(backbone)
+def learn(state, enabled):
+    backbone.tail.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+        features = backbone.tail(state)
+    features.float().square().sum().backward()
+    gradients = {name: p.grad.clone() for name, p in backbone.tail.named_parameters() if p.requires_grad}
+    return features.detach().float(), gradients
+plain, expected = learn((cls, tokens), False)
+kept = cls, tokens.bfloat16()
+with LargestMade() as largest:
+    features, gradients = learn(kept, True)
+assert torch.cosine_similarity(features, plain).min() > 0.99, "features"
+for name, gradient in gradients.items():
+    similarity = torch.cosine_similarity(gradient.flatten(), expected[name].flatten(), dim=0)
+    assert similarity > 0.98, (name, similarity)
+assert max(largest.made.values()) < tokens.numel() / 2, largest.made
+rotary = load_backbone(sys.argv[3], image_size=32)
+images = torch.randn(2, 3, 32, 32)
+with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+    state = rotary.trunk(images)
+    assert all(part.dtype == torch.float32 for part in state)
+    halved = rotary.tail((state[0], state[1].bfloat16(), state[2]))
+with torch.no_grad():
+    assert torch.cosine_similarity(halved.float(), rotary(images)).min() > 0.98, "rotary"
+convolution = load_backbone("efficientnet-lite0", image_size=64)
+images = torch.randn(2, 3, 64, 64)
+with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+    halved = convolution.tail((convolution.trunk(images)[0].bfloat16(),))
+with torch.no_grad():
+    assert halved.dtype == torch.float32
+    assert torch.cosine_similarity(halved, convolution(images)).min() > 0.98, "convolution"
+print("agreed")
+"""
+
+
+def test_autocast_over_half_tokens(tmp_path: Path) -> None:
+    """In a process of its own: some virtual machines advertise AMX and die of a bf16 product unless oneDNN is told."""
+    vit, rotary = save_tiny(tmp_path / "vit", "vit"), save_tiny(tmp_path / "dinov3", "dinov3_vit")
+    child = subprocess.run(
+        [sys.executable, "-c", AUTOCAST, str(Path(__file__).parent), str(vit), str(rotary)],
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert child.stdout.strip() == "agreed", child.stderr[-2000:]
