@@ -1,0 +1,133 @@
+"""The loop: draw, look at two views, descend; after an epoch, say what happened. PAPER section 2 in one screen."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from legogcd.errors import UserError
+from legogcd.methods import CONFIDENT, Method, Recipe, Step
+from legogcd.training.draw import balanced_batches, epoch_generator
+from legogcd.training.optimizer import cosine_rate, set_rate
+from legogcd.training.runtime import Runtime
+from legogcd.vision.encode import State
+
+EVALUATION_BATCH = 256
+Metrics = dict[str, Any]
+
+
+class ViewSource(Protocol):
+    """Where views come from: kept on disk or encoded afresh."""
+
+    def pair(self, rows: Tensor, generator: torch.Generator) -> State: ...
+
+    def evaluation(self, rows: Tensor) -> State: ...
+
+
+@dataclass
+class Trainee:
+    """Everything a step touches: whose views, which rows of them, the labels they have, and what learns."""
+
+    source: ViewSource
+    rows: Tensor  # [N] the images' rows in the source
+    labels: Tensor  # [N], -1 = unlabelled
+    tail: nn.Module
+    method: Method
+    runtime: Runtime
+
+    def to_device(self, state: State) -> State:
+        return tuple(tensor.to(self.runtime.device, non_blocking=True) for tensor in state)
+
+    @torch.no_grad()
+    def evaluation_features(self) -> Iterator[Tensor]:
+        """The evaluation views' features in batches [n, D]."""
+        self.tail.eval()
+        for rows in torch.split(self.rows, EVALUATION_BATCH):
+            with self.runtime.autocast():
+                features = self.tail(self.to_device(self.source.evaluation(rows)))
+            yield features.float()
+
+    def features(self) -> np.ndarray:
+        """The evaluation views' features [N, D]."""
+        return torch.cat([batch.cpu() for batch in self.evaluation_features()]).numpy()
+
+    @torch.no_grad()
+    def predict(self) -> tuple[np.ndarray, np.ndarray]:
+        """Every image's class [N] and the probability the model gives it [N]."""
+        self.method.eval()
+        best = [self.method.probabilities(batch).max(-1) for batch in self.evaluation_features()]
+        return torch.cat([b.indices for b in best]).cpu().numpy(), torch.cat([b.values for b in best]).cpu().numpy()
+
+
+def train(
+    trainee: Trainee,
+    optimizer: torch.optim.Optimizer,
+    recipe: Recipe,
+    seed: int,
+    *,
+    first_epoch: int = 0,
+    score: Callable[[np.ndarray], dict[str, float | None]] | None = None,
+    after_epoch: Callable[[Metrics], None] = lambda metrics: None,
+) -> None:
+    """Train the tail and the method's heads for the epochs that are left.
+
+    ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it.
+    """
+    tail, method, runtime = trainee.tail, trainee.method, trainee.runtime
+    for epoch in range(first_epoch, recipe.epochs):
+        tail.train()
+        method.train()
+        set_rate(optimizer, cosine_rate(recipe, epoch))
+        generator = epoch_generator(seed, epoch)
+        log = EpochLog(epoch)
+        for batch in balanced_batches(trainee.labels, recipe.batch_size, generator):
+            state = trainee.to_device(trainee.source.pair(trainee.rows[batch], generator))
+            labels = trainee.labels[batch].to(runtime.device)
+            with runtime.autocast():
+                features = tail(state).unflatten(0, (2, len(batch)))  # [2, B, D]
+                step = method.step(features, labels, epoch, batch.to(runtime.device))
+            optimizer.zero_grad(set_to_none=True)
+            runtime.accelerator.backward(step.loss)
+            optimizer.step()
+            log.add(step)
+        metrics = log.metrics()
+        if not np.isfinite(metrics["loss"]):
+            raise UserError(f"the loss is {metrics['loss']} in epoch {epoch + 1}; try a lower learning_rate")
+        if score is not None:
+            metrics |= score(trainee.predict()[0])
+        after_epoch(metrics)
+
+
+class EpochLog:
+    """Means of an epoch's terms and counts of what was selected, read off the device once, at the end."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.losses: list[Tensor] = []
+        self.terms: dict[str, list[Tensor]] = {}
+        self.selected: dict[str, list[Tensor]] = {}
+
+    def add(self, step: Step) -> None:
+        self.losses.append(step.loss.detach())
+        for name, term in step.terms.items():
+            self.terms.setdefault(name, []).append(term.detach())
+        for name, count in step.selected.items():
+            self.selected.setdefault(name, []).append(count)
+
+    def metrics(self) -> Metrics:
+        """``selected`` sums views over the epoch; ``selected_by_step`` is the confident known ones, step by step."""
+        by_step = {name: torch.stack(counts).tolist() for name, counts in self.selected.items()}
+        return {
+            "epoch": self.epoch + 1,
+            "loss": _mean(self.losses),
+            "terms": {name: _mean(values) for name, values in self.terms.items()},
+            "selected": {name: int(sum(counts)) for name, counts in by_step.items()},
+            "selected_by_step": by_step.get(CONFIDENT, []),
+        }
+
+
+def _mean(values: list[Tensor]) -> float:
+    return round(float(torch.stack(values).double().mean()), 6)

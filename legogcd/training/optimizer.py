@@ -1,0 +1,36 @@
+"""SGD as the paper sets it: decay on matrices only, a cosine by epoch, one rate for the tail and one for the heads."""
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from legogcd.methods import Recipe
+
+
+def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch.optim.SGD:
+    """Up to four groups: tail and heads, each with and without weight decay (none on biases and 1-D parameters)."""
+    groups: list[dict[str, Any]] = []
+    for module, scale in ((tail, recipe.tail_rate), (method, 1.0)):
+        parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        for decay, flat in ((recipe.weight_decay, False), (0.0, True)):
+            chosen = [parameter for parameter in parameters if (parameter.ndim <= 1) == flat]
+            if chosen and scale > 0:
+                groups.append({"params": chosen, "weight_decay": decay, "scale": scale})
+    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum)
+
+
+def cosine_rate(recipe: Recipe, epoch: int) -> float:
+    """The learning rate of an epoch: half a cosine from the full rate towards ``final_rate`` of it.
+
+    >>> [round(cosine_rate(Recipe(epochs=200), epoch), 4) for epoch in (0, 100, 199)]
+    [0.1, 0.0501, 0.0001]
+    """
+    share = (1 + math.cos(math.pi * epoch / recipe.epochs)) / 2
+    return recipe.learning_rate * (recipe.final_rate + (1 - recipe.final_rate) * share)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["scale"]

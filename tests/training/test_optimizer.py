@@ -1,0 +1,39 @@
+"""SGD groups and the cosine by epoch."""
+
+import pytest
+import torch
+from torch import nn
+
+from legogcd.methods import Recipe
+from legogcd.training.optimizer import build_optimizer, cosine_rate, set_rate
+
+
+def test_biases_and_flat_parameters_are_not_decayed_and_frozen_ones_are_left_out() -> None:
+    tail, heads = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3)), nn.Linear(3, 2)
+    tail[1].weight.requires_grad_(False)
+    optimizer = build_optimizer(tail, heads, Recipe(weight_decay=0.01))
+    decay = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
+    assert {decay[id(tail[0].weight)], decay[id(heads.weight)]} == {0.01}
+    assert {decay[id(tail[0].bias)], decay[id(tail[1].bias)], decay[id(heads.bias)]} == {0.0}
+    assert id(tail[1].weight) not in decay
+
+
+def test_the_schedule_is_pytorchs_cosine_annealing() -> None:
+    recipe = Recipe(epochs=17, learning_rate=0.3)
+    oracle = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.3)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(oracle, T_max=17, eta_min=0.3e-3)
+    for epoch in range(17):
+        assert cosine_rate(recipe, epoch) == pytest.approx(oracle.param_groups[0]["lr"], rel=1e-9)
+        oracle.step()
+        scheduler.step()
+
+
+def test_the_tail_has_a_rate_of_its_own_and_zero_leaves_it_alone() -> None:
+    tail, heads = nn.Linear(2, 2), nn.Linear(2, 2)
+    optimizer = build_optimizer(tail, heads, Recipe(tail_rate=0.1))
+    set_rate(optimizer, 0.5)
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    assert rates[id(tail.weight)] == pytest.approx(0.05)
+    assert rates[id(heads.weight)] == pytest.approx(0.5)
+    frozen = build_optimizer(tail, heads, Recipe(tail_rate=0))
+    assert id(tail.weight) not in {id(p) for group in frozen.param_groups for p in group["params"]}
