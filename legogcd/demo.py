@@ -1,0 +1,84 @@
+"""The demo: scikit-learn's handwritten digits, five of ten known, sorted three ways from one set of kept views."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from legogcd.clustering import kmeans
+from legogcd.collection import find_images, from_folders
+from legogcd.evaluation import forgetting, scoring
+from legogcd.methods import build_method
+from legogcd.paper import choose_recipe
+from legogcd.report import draw_contact_sheet, draw_curves
+from legogcd.training import Job, KeepingRules, discover, prepare
+from legogcd.training.display import Screen, percent
+
+KNOWN_DIGITS = ("0", "1", "2", "3", "4")
+IMAGE_SIZE = 96  # the digits are 8 × 8 pixels: a larger input only costs time
+
+
+def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
+    """Write the digits as pictures, sort them, and print the table."""
+    out = _free(out)
+    images = write_digits(out / "digits")
+    display = Screen()
+    collection, truth = from_folders(find_images(images), KNOWN_DIGITS)
+    score = scoring(truth)
+    rows: list[tuple[str, dict[str, Any], float | None]] = []
+    for method in ("simgcd", "legogcd"):
+        job = Job(
+            collection,
+            n_classes=10,
+            method=method,
+            recipe=choose_recipe("default", method, "efficientnet-lite0"),
+            image_size=IMAGE_SIZE,
+            keeping=KeepingRules(cache=out / "kept-views"),
+            seed=seed,
+        )
+        if not rows:
+            rows.append(("k-means", _kmeans_scores(job, score), None))
+        outcome = discover(job, out / method, score=score, display=display)
+        draw_curves(outcome.metrics, out / method / "curves.png", f"digits: {method}, seed {seed}")
+        draw_contact_sheet(outcome.discovery, collection.images, out / method / "groups.png")
+        rows.append((method, outcome.metrics[-1], forgetting([entry["old"] for entry in outcome.metrics])))
+    say(f"\n{collection.labelled.sum()} of {len(collection)} digits labelled (0-4); scored on the others, seed {seed}")
+    say(f"{'':<10}{'All':>7}{'Old':>7}{'New':>7}{'forgetting of Old':>20}")
+    for name, scores, lost in rows:
+        cells = "".join(f"{percent(scores[part]):>7}" for part in ("all", "old", "new"))
+        say(f"{name:<10}{cells}{percent(lost):>20}")
+    say(f"pictures: {out / 'legogcd' / 'groups.png'} (what was found), {out / 'legogcd' / 'curves.png'} (by epoch)")
+    say(f"the digits themselves: {images}; the same for SimGCD: {out / 'simgcd'}")
+
+
+def write_digits(folder: Path) -> Path:
+    """One PNG a digit, 64 × 64, in a folder a class."""
+    digits = load_digits()
+    for number, (image, target) in enumerate(zip(digits.images, digits.target, strict=True)):
+        place = folder / str(target)
+        place.mkdir(parents=True, exist_ok=True)
+        grey = Image.fromarray((image * (255 / 16)).astype(np.uint8))
+        grey.resize((64, 64), Image.Resampling.BICUBIC).save(place / f"{number:04d}.png")
+    return folder
+
+
+def _kmeans_scores(job: Job, score: Callable[..., dict[str, float | None]]) -> dict[str, float | None]:
+    prepared = prepare(job, Screen())
+    method = build_method(job.method, prepared.backbone.dim, job.n_classes, prepared.collection.n_known)
+    features = prepared.trainee(method).features()
+    directions = features / np.linalg.norm(features, axis=1, keepdims=True)
+    unlabelled = ~prepared.collection.labelled
+    predicted = np.zeros(len(features), dtype=np.int64)
+    predicted[unlabelled] = kmeans(directions[unlabelled], job.n_classes, seed=job.seed).labels
+    return score(prepared.collection, predicted)
+
+
+def _free(folder: Path) -> Path:
+    for number in range(1, 1000):
+        candidate = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        if not candidate.exists():
+            return candidate
+    raise FileExistsError(folder)
