@@ -11,20 +11,20 @@ from sklearn.datasets import load_digits
 from legogcd.clustering import kmeans
 from legogcd.collection import find_images, from_folders
 from legogcd.evaluation import forgetting, scoring
-from legogcd.methods import build_method
 from legogcd.paper import choose_recipe
 from legogcd.report import draw_contact_sheet, draw_curves
 from legogcd.training import Job, KeepingRules, discover, prepare
 from legogcd.training.display import Screen, percent
 
 KNOWN_DIGITS = ("0", "1", "2", "3", "4")
+DIGITS = 1797
 IMAGE_SIZE = 96  # the digits are 8 × 8 pixels: a larger input only costs time
 
 
 def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
     """Write the digits as pictures, sort them, and print the table."""
     out = _free(out)
-    images = write_digits(out / "digits")
+    images = write_digits(out / "digits", DIGITS)
     display = Screen()
     collection, truth = from_folders(find_images(images), KNOWN_DIGITS)
     score = scoring(truth)
@@ -54,10 +54,10 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
     say(f"the digits themselves: {images}; the same for SimGCD: {out / 'simgcd'}")
 
 
-def write_digits(folder: Path) -> Path:
-    """One PNG a digit, 64 × 64, in a folder a class."""
+def write_digits(folder: Path, count: int) -> Path:
+    """The first ``count`` digits as PNG, 64 × 64, in a folder a class."""
     digits = load_digits()
-    for number, (image, target) in enumerate(zip(digits.images, digits.target, strict=True)):
+    for number, (image, target) in enumerate(zip(digits.images[:count], digits.target[:count], strict=True)):
         place = folder / str(target)
         place.mkdir(parents=True, exist_ok=True)
         grey = Image.fromarray((image * (255 / 16)).astype(np.uint8))
@@ -67,13 +67,7 @@ def write_digits(folder: Path) -> Path:
 
 def _kmeans_scores(job: Job, score: Callable[..., dict[str, float | None]]) -> dict[str, float | None]:
     prepared = prepare(job, Screen())
-    method = build_method(job.method, prepared.backbone.dim, job.n_classes, prepared.collection.n_known)
-    features = prepared.trainee(method).features()
-    directions = features / np.linalg.norm(features, axis=1, keepdims=True)
-    unlabelled = ~prepared.collection.labelled
-    predicted = np.zeros(len(features), dtype=np.int64)
-    predicted[unlabelled] = kmeans(directions[unlabelled], job.n_classes, seed=job.seed).labels
-    return score(prepared.collection, predicted)
+    return score(prepared.collection, kmeans(prepared.directions(), job.n_classes, seed=job.seed).labels)
 
 
 def _free(folder: Path) -> Path:

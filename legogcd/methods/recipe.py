@@ -67,7 +67,7 @@ class Recipe(BaseModel):
 
 
 _FOR_PHOTOS: dict[str, dict[str, Any]] = {
-    "efficientnet": {"start": "kmeans", "learning_rate": 0.05, "epochs": 30},
+    "efficientnet": {"start": "kmeans", "learning_rate": 0.05, "epochs": 15},
     "vit": {"start": "kmeans", "learning_rate": 0.05, "epochs": 30},
 }
 

@@ -70,6 +70,11 @@ class Prepared:
         labels = torch.from_numpy(self.collection.labels)
         return Trainee(self.views.source, self.rows, labels, self.backbone.tail, method, self.runtime)
 
+    def directions(self) -> np.ndarray:
+        """The untrained features of all images at length 1 [N, D]: what the k-means family clusters."""
+        features = self.trainee(Method()).features()
+        return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+
 
 def discover(
     job: Job,

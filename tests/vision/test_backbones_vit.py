@@ -47,15 +47,16 @@ def test_features_and_gradients_are_the_plain_models(tmp_path: Path, kind: str, 
             assert_close(parameter.grad, gradients[name], name)
 
 
-@pytest.mark.parametrize("size", [(48, 48), (16, 40), (40, 16), (16, 64)])
 @pytest.mark.parametrize("kind", ["vit", "deit", "dinov2_with_registers", "dinov3_vit", "clip"])
-@pytest.mark.parametrize("train_blocks", [1, 2])
-def test_other_sizes_and_shapes(tmp_path: Path, kind: str, size: tuple[int, int], train_blocks: int) -> None:
+def test_other_sizes_and_shapes(tmp_path: Path, kind: str) -> None:
     folder = save_tiny(tmp_path, kind)
-    images = random_images(2, 3, *size)
-    with torch.no_grad():
-        expected = Plain(folder, kind, 1)(images)
-        assert_close(load_backbone(folder, image_size=48, train_blocks=train_blocks)(images), expected, str(size))
+    plain = Plain(folder, kind, 1)
+    for train_blocks in (1, 2):
+        backbone = load_backbone(folder, image_size=48, train_blocks=train_blocks)
+        for size in ((48, 48), (16, 40), (40, 16), (16, 64)):
+            images = random_images(2, 3, *size)
+            with torch.no_grad():
+                assert_close(backbone(images), plain(images), f"{size}, {train_blocks} blocks")
 
 
 def test_views_of_different_grids_in_one_batch(tmp_path: Path) -> None:
@@ -99,6 +100,7 @@ def test_only_the_tail_learns(tmp_path: Path, train_blocks: int) -> None:
     idle = f"tail.blocks.{train_blocks - 1}.attention.k_proj.bias"
     trained = {name for name in before if name.startswith("tail.blocks.") and name != idle}
     assert moved == trained
+    assert not backbone.get_parameter(idle).requires_grad, "processes that train together wait for every gradient"
 
 
 def test_trunk_runs_without_gradients_even_if_asked(tmp_path: Path) -> None:

@@ -54,9 +54,10 @@ def _cached(name: str) -> Path | None:
         known = {file: try_to_load_from_cache(name, file) for file in (CONFIG, *PREPROCESSORS, *WEIGHTS)}
     except HFValidationError:
         return None
-    if any(known[file] is None for file in PREPROCESSORS):  # neither there nor known not to exist
-        return None
     found = {file: Path(path) for file, path in known.items() if isinstance(path, str)}
+    unknown = [file for file in PREPROCESSORS if known[file] is None]  # neither there nor known not to exist
+    if unknown and not any(file in found for file in PREPROCESSORS):
+        return None
     weights = [found[file] for file in WEIGHTS if file in found]
     if CONFIG not in found or not weights or not all(shard.exists() for shard in _shards(weights[0])):
         return None
@@ -76,6 +77,7 @@ def _download(name: str) -> Path:
         for file in PREPROCESSORS:
             try:
                 hf_hub_download(name, file)
+                break
             except RemoteEntryNotFoundError:  # the cache now remembers that there is none
                 continue
         for shard in _shards(Path(hf_hub_download(name, weights))):
@@ -104,7 +106,7 @@ def _listed(name: str) -> set[str]:
         ) from error
     except Exception as error:
         raise UserError(
-            f"{name} is not in the local cache and the Hugging Face hub is out of reach "
+            f"{name} is not whole in the local cache and the Hugging Face hub is out of reach "
             f"({_first_line(error)}); {OFFLINE_HINT}"
         ) from error
     return {sibling.rfilename for sibling in listing.siblings or ()}
