@@ -12,6 +12,15 @@ from legogcd.files import replacing
 
 # Okabe and Ito's colors, told apart by color-blind readers; line styles tell them apart in grey.
 STYLES = {"all": ("#000000", "-"), "old": ("#0072B2", "--"), "new": ("#D55E00", "-.")}
+_TERM_NAMES = {
+    "info_nce": "InfoNCE",
+    "sup_con": "SupCon",
+    "supervised_ce": "supervised CE",
+    "self_distillation": "self-distillation",
+    "mean_entropy": "mean entropy",
+    "dkl": "DKL",
+    "ler": "LER",
+}
 _TERM_STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _TERM_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
@@ -52,6 +61,8 @@ def _draw_accuracy(axes: Any, epochs: list[int], metrics: list[dict[str, Any]]) 
                 marker="o" if len(epochs) == 1 else None,
             )
     axes.set_ylabel("accuracy on unlabelled images, %")
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, 0), min(high, 101))
 
 
 def _draw_terms(axes: Any, epochs: list[int], metrics: list[dict[str, Any]]) -> None:
@@ -63,7 +74,7 @@ def _draw_terms(axes: Any, epochs: list[int], metrics: list[dict[str, Any]]) -> 
             color=_TERM_COLORS[number % 7],
             linestyle=_TERM_STYLES[number % 7],
             linewidth=2,
-            label=name.replace("_", " "),
+            label=_TERM_NAMES.get(name, name),
             marker="o" if len(epochs) == 1 else None,
         )
     axes.set_ylabel("loss terms, unweighted")

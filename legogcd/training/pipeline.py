@@ -73,7 +73,7 @@ class Prepared:
     def directions(self) -> np.ndarray:
         """The untrained features of all images at length 1 [N, D]: what the k-means family clusters."""
         features = self.trainee(Method()).features()
-        return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+        return np.asarray(features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12))
 
 
 def discover(

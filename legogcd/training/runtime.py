@@ -34,7 +34,8 @@ class Runtime:
         return autocast(self.device, self.precision)
 
     def describe(self) -> str:
-        threads = f", {torch.get_num_threads()} threads" if self.device.type == "cpu" else ""
+        count = torch.get_num_threads()
+        threads = f", {count} thread{'s' * (count > 1)}" if self.device.type == "cpu" else ""
         return f"{self.device.type}{threads}, {self.precision}"
 
 

@@ -1,0 +1,26 @@
+"""The allocator setting takes effect at import, and one environment variable leaves it alone."""
+
+import os
+import platform
+import subprocess
+import sys
+
+from legogcd.allocator import SWITCH, keep_large_blocks
+
+PROGRAM = "from legogcd.allocator import keep_large_blocks; print(keep_large_blocks())"
+
+
+def said(environment: dict[str, str]) -> str:
+    child = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return child.stdout.strip()
+
+
+def test_glibc_takes_it_and_the_variable_switches_it_off() -> None:
+    assert said({SWITCH: ""}) == str(platform.libc_ver()[0] == "glibc")
+    assert said({SWITCH: "1"}) == "False"
+
+
+def test_asking_twice_does_no_harm() -> None:
+    assert keep_large_blocks() == keep_large_blocks()
