@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with and without our allocator settings, in alternating processes: ``python -m bench.allocator``."""
+"""EfficientNet-Lite0 with and without our allocator settings, by turns: ``python -m bench.allocator``."""
 
 import argparse
 import os

@@ -9,9 +9,14 @@ from legogcd.files import replacing, write_text
 
 def test_a_failure_leaves_the_old_content_and_no_litter(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "old")
-    with pytest.raises(RuntimeError), replacing(tmp_path / "a.txt") as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+
+    def fail() -> None:
+        with replacing(tmp_path / "a.txt") as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
 
 
