@@ -248,10 +248,11 @@ def _collection(
     images: Path, labels: str, known: str | None, share: float, truth: Path | None, note: Any
 ) -> "tuple[Collection, Truth | None]":
     from legogcd.collection import find_images, from_folders, from_labels, read_labels, read_truth
+    from legogcd.collection.phrases import counted
 
     found = find_images(images)
     if found.ignored:
-        note(f"{found.ignored} files that are not images passed over")
+        note(f"{counted(found.ignored, 'file')} passed over: not an image by name")
     known_truth = read_truth(truth, found) if truth is not None else None
     if labels != "folders":
         if known is not None:

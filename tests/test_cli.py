@@ -161,7 +161,7 @@ def test_all_kinds_of_images_are_read_and_bad_ones_counted(discover, pictures: P
     (red / "notes.txt").write_text("not an image at all")
     done = discover(pictures, "--labels", labels, "--classes", 4)
     assert done.exit_code == 0, done.stderr
-    assert "1 files that are not images passed over" in done.stderr
+    assert "1 file passed over: not an image by name" in done.stderr
     assert "3 unreadable images left out" in done.stderr
     assert "38 images" in done.stdout
 

@@ -131,7 +131,7 @@ def test_saving_never_overwrites_a_run(make, paths, labels, tmp_path: Path) -> N
 
 def test_an_unreadable_image_keeps_its_place(make, paths, labels) -> None:
     paths[1].write_bytes(b"")
-    with pytest.warns(UserWarning, match="1 unreadable images left out"):
+    with pytest.warns(UserWarning, match="1 unreadable image left out"):
         model = make().fit(paths, labels)
     assert len(model.labels_) == len(paths)
     assert model.labels_[1] is None

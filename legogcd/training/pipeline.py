@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from legogcd.collection import Collection, ImageFiles
+from legogcd.collection.phrases import counted, some_of
 from legogcd.discovery import CHECKPOINT, Discovery, check_free, write_predictions
 from legogcd.errors import UserError
 from legogcd.methods import Method, Recipe, build_method, check_method
@@ -24,6 +25,7 @@ from legogcd.version import __version__
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.encode import Encoder
 
+MOST_START_IMAGES = 50_000  # k-means on more would need more memory and find the same groups
 Score = Callable[[Collection, np.ndarray], dict[str, float | None]]
 
 
@@ -132,8 +134,7 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     views = open_views(Encoder(backbone, runtime.device, runtime.precision), images, job.keeping, display)
     if views.unreadable:
         named = [f"{images.names[row]} ({reason})" for row, reason in sorted(views.unreadable.items())]
-        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-        display.warn(f"{len(named)} unreadable images left out: {', '.join(named[:5])}{more}")
+        display.warn(f"{counted(len(named), 'unreadable image')} left out: {some_of(named, 5)}")
     rows = [row for row in range(len(images)) if row not in views.unreadable]
     if not rows:
         raise UserError("none of the images can be read")
@@ -152,7 +153,8 @@ def _train(
     first_epoch = journal.restore(trainee.tail, method, optimizer, recipe.epochs) if journal else 0
     if first_epoch == 0 and recipe.start == "kmeans":
         display.note("finding a start for the prototypes with semi-supervised k-means")
-        method.start(trainee.features(), prepared.collection.labels, job.seed)
+        chosen = start_images(prepared.collection.labels, job.seed)
+        method.start(trainee.features(chosen), prepared.collection.labels[chosen], job.seed)
     entries = journal.entries if journal else []
 
     def score_predictions(predicted: np.ndarray) -> dict[str, float | None]:
@@ -178,6 +180,20 @@ def _train(
             after_epoch=after_epoch,
         )
     return entries
+
+
+def start_images(labels: np.ndarray, seed: int, most: int = MOST_START_IMAGES) -> np.ndarray:
+    """Positions of the images the prototypes start from: all, or a random part that keeps labelled ones of each class.
+
+    >>> start_images(np.array([0, -1, -1, -1, -1, 1]), seed=0, most=4).size
+    4
+    """
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    order = np.random.default_rng(seed).permutation(len(labels))
+    first_of_class = order[np.unique(labels[order], return_index=True)[1]]  # one of each class, and one unlabelled
+    others = order[~np.isin(order, first_of_class)]
+    return np.sort(np.concatenate([first_of_class, others])[: max(most, len(first_of_class))])
 
 
 def _sort(prepared: Prepared, method: Method) -> Discovery:

@@ -20,6 +20,7 @@ from legogcd.training import Job, KeepingRules, discover
 from legogcd.training import journal as journal_module
 from legogcd.training.display import Quiet
 from legogcd.training.model import load_run
+from legogcd.training.pipeline import start_images
 
 RECIPE = Recipe(epochs=4, start="kmeans", learning_rate=0.02, batch_size=16, projector_hidden=32, projector_out=16)
 FILES = ("config.json", "metrics.jsonl", "model.safetensors", "predictions.csv")
@@ -155,7 +156,7 @@ def test_unreadable_images_are_left_out_named_and_counted(job: Job, pictures: Pa
     display = Heard()
     outcome = discover(replace(job, collection=collection), tmp_path / "run", display=display)
     assert len(outcome.discovery.names) == 30
-    assert any("2 unreadable images left out: red/00.png (" in warning for warning in display.warnings)
+    assert any("2 unreadable images left out: 'red/00.png (" in warning for warning in display.warnings)
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert set(config["images"]["unreadable"]) == {"red/00.png", "red/01.png"}
 
@@ -235,3 +236,12 @@ def test_truth_is_not_something_training_takes(job: Job, pictures: Path) -> None
     _, truth = from_folders(find_images(pictures), ["blue", "green"])
     with pytest.raises((TypeError, AttributeError)):
         discover(replace(job, collection=truth))  # type: ignore[arg-type]
+
+
+def test_a_large_collection_starts_from_a_part_that_has_every_class() -> None:
+    labels = np.full(10_000, -1)
+    labels[:7] = np.arange(7)
+    chosen = start_images(labels, seed=0, most=100)
+    assert len(chosen) == len(set(chosen.tolist())) == 100
+    assert set(labels[chosen].tolist()) == {-1, *range(7)}
+    assert start_images(labels, seed=0).tolist() == list(range(10_000))
