@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from legogcd.clustering import kmeans, semi_supervised_kmeans
+from legogcd.clustering import kmeans, semi_supervised_kmeans, starts_for
 from legogcd.collection import find_images, from_folders
 from legogcd.evaluation import forgetting, scoring
 from legogcd.files import write_text
@@ -24,8 +24,10 @@ from legogcd.training import Job, KeepingRules, discover, prepare
 from legogcd.training.display import Quiet
 
 CLUSTERINGS: dict[str, Callable[..., Any]] = {
-    "k-means": lambda features, labels, k, seed: kmeans(features, k, seed=seed),
-    "semi-supervised k-means": lambda features, labels, k, seed: semi_supervised_kmeans(features, labels, k, seed=seed),
+    "k-means": lambda features, labels, k, seed: kmeans(features, k, seed=seed, n_init=starts_for(len(features), k)),
+    "semi-supervised k-means": lambda features, labels, k, seed: semi_supervised_kmeans(
+        features, labels, k, seed=seed, n_init=starts_for(len(features), k)
+    ),
 }
 COLUMNS = ("method", "recipe", "epochs", "seed", "all", "old", "new", "forgetting", "seconds")
 SCORES = ("all", "old", "new", "forgetting")

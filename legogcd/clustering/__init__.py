@@ -1,6 +1,6 @@
 """The k-means family on features."""
 
 from legogcd.clustering.kmeans import Clustering, kmeans
-from legogcd.clustering.semi_supervised import semi_supervised_kmeans
+from legogcd.clustering.semi_supervised import semi_supervised_kmeans, starts_for
 
-__all__ = ["Clustering", "kmeans", "semi_supervised_kmeans"]
+__all__ = ["Clustering", "kmeans", "semi_supervised_kmeans", "starts_for"]

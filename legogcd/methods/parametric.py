@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from legogcd.blocks import Brick, TwoViews, confident_known
-from legogcd.clustering import semi_supervised_kmeans
+from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.methods.base import Method, Step
 from legogcd.methods.heads import Projector, Prototypes
 from legogcd.methods.recipe import Recipe
@@ -65,7 +65,9 @@ class Parametric(Method):
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
         directions = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)  # [N, D]
         n_classes = len(self.prototypes.weight)
-        centers = semi_supervised_kmeans(directions, labels, n_classes, seed=seed).centers.copy()  # [K, D]
+        n_init = starts_for(len(directions), n_classes)
+        groups = semi_supervised_kmeans(directions, labels, n_classes, seed=seed, n_init=n_init)
+        centers = groups.centers.copy()  # [K, D]
         for known in range(self.n_known):
             centers[known] = directions[labels == known].mean(axis=0)
         self.prototypes.start_at(torch.from_numpy(centers))
