@@ -7,21 +7,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class Projector(nn.Sequential):
+def build_projector(dim: int, hidden: int = 2048, out: int = 256) -> nn.Sequential:
     """MLP dim-hidden-hidden-out with GELU, no batch norm, truncated-normal start (std 0.02).
 
-    >>> Projector(8, hidden=16, out=4)(torch.zeros(3, 8)).shape
+    >>> build_projector(8, hidden=16, out=4)(torch.zeros(3, 8)).shape
     torch.Size([3, 4])
     """
-
-    def __init__(self, dim: int, hidden: int = 2048, out: int = 256) -> None:
-        super().__init__(
-            nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, out)
-        )
-        for layer in self:
-            if isinstance(layer, nn.Linear):
-                nn.init.trunc_normal_(layer.weight, std=0.02)
-                nn.init.zeros_(layer.bias)
+    layers = [nn.Linear(dim, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, out)]
+    for layer in layers:
+        nn.init.trunc_normal_(layer.weight, std=0.02)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(layers[0], nn.GELU(), layers[1], nn.GELU(), layers[2])
 
 
 class Prototypes(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from legogcd.blocks import Brick, TwoViews, confident_known
 from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.methods.base import Method, Step
-from legogcd.methods.heads import Projector, Prototypes
+from legogcd.methods.heads import Prototypes, build_projector
 from legogcd.methods.recipe import Recipe
 
 CONFIDENT = "confident_known"  # what LER selects or would select, counted for every method
@@ -27,7 +27,7 @@ class Parametric(Method):
         super().__init__()
         self.n_known = n_known
         self.recipe = recipe
-        self.projector = Projector(dim, recipe.projector_hidden, recipe.projector_out)
+        self.projector = build_projector(dim, recipe.projector_hidden, recipe.projector_out)
         self.prototypes = Prototypes(dim, n_classes)
         self.weights = {name: weight for name, (weight, _) in bricks.items()}
         self.bricks = nn.ModuleDict({name: brick for name, (_, brick) in bricks.items()})
