@@ -66,12 +66,13 @@ class Recipe(BaseModel):
             raise UserError(f"setting {name} = {first['input']!r}: {first['msg'].lower()}") from None
 
 
+_EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.85}
 _FOR_PHOTOS: dict[str, dict[str, Any]] = {
-    "efficientnet": {"start": "kmeans", "learning_rate": 0.05, "epochs": 15},
-    "vit": {"start": "kmeans", "learning_rate": 0.05, "epochs": 30},
+    "efficientnet": {**_EASY, "epochs": 15},
+    "vit": {**_EASY, "epochs": 30},  # untested on pretrained weights: longer, to be safe
 }
 
 
 def default_recipe(family: str) -> Recipe:
-    """Our settings for people with photos, by backbone family, found by measurement (docs/defaults.md)."""
+    """Our settings for people with photos, by backbone family, found by measurement (docs/results.md)."""
     return Recipe().with_settings(_FOR_PHOTOS[family])
