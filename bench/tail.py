@@ -57,17 +57,14 @@ def read_options() -> argparse.Namespace:
 
 
 def choose_precision(asked: str) -> tuple[str, str]:
-    """The precision, and a note where the CPU promises instructions it does not have."""
-    if asked == "fp32" or (asked == "auto" and open_runtime("cpu").precision == "fp32"):
-        return "fp32", ""
-    if _survives_bf16({}):
-        return "bf16", ""
-    if asked == "auto":
-        return "fp32", "a bf16 product kills the process here (AMX advertised but unusable)"
+    """What a run would choose, or what is asked for; with a note where the CPU promises instructions it lacks."""
+    precision = open_runtime("cpu", asked).precision
+    if precision == "fp32" or _survives_bf16({}):
+        return precision, ""
     if not _survives_bf16(BELOW_AMX):
         sys.exit("bf16 products do not work on this CPU")
     os.environ |= BELOW_AMX  # oneDNN reads it at its first product
-    return "bf16", "AMX advertised but unusable: oneDNN held below it"
+    return precision, "AMX advertised but unusable: oneDNN held below it"
 
 
 def _survives_bf16(environment: dict[str, str]) -> bool:

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from legogcd.errors import UserError
+from legogcd.paper.commands import datasets
 
 if TYPE_CHECKING:
     from legogcd.collection import Collection, Truth
@@ -22,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(datasets, name="datasets")
 
 
 class Device(StrEnum):
@@ -245,7 +248,7 @@ def demo(
 
 
 def _collection(
-    images: Path, labels: str, known: str | None, share: float, truth: Path | None, note: Any
+    images: Path, labels: str, known: str | None, share: float, truth: Path | None, note: Callable[[str], None]
 ) -> "tuple[Collection, Truth | None]":
     from legogcd.collection import find_images, from_folders, from_labels, read_labels, read_truth
     from legogcd.collection.phrases import counted
@@ -254,6 +257,8 @@ def _collection(
     if found.ignored:
         note(f"{counted(found.ignored, 'file')} passed over: not an image by name")
     known_truth = read_truth(truth, found) if truth is not None else None
+    if known_truth is not None and known_truth.unmatched:
+        note(f"{counted(known_truth.unmatched, 'image')} of {truth} not there: not scored")
     if labels != "folders":
         if known is not None:
             raise UserError("--known goes with --labels folders; a labels file names the known classes itself")

@@ -270,3 +270,16 @@ def test_help_does_not_wait_for_torch() -> None:
 
 def test_no_command_at_all_says_where_to_begin(run_cli) -> None:
     is_one_line(run_cli(), "Missing command")
+
+
+def test_a_run_inside_the_image_folder_is_not_taken_for_images(discover, pictures: Path, labels: Path) -> None:
+    assert discover(pictures, "--labels", labels, "--classes", 4, "--out", pictures / "run").exit_code == 0
+    done = discover(pictures, "--labels", labels, "--classes", 4, "--out", pictures / "again")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("32 images")
+
+
+def test_a_truth_that_scores_nothing_is_said_before_any_work(discover, pictures, labels, tmp_path: Path) -> None:
+    truth = write_csv(tmp_path / "truth.csv", [("blue/00.png", "blue")])
+    is_one_line(discover(pictures, "--labels", labels, "--classes", 4, "--truth", truth), "nothing to score")
+    assert not (tmp_path / "run").exists()

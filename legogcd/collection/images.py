@@ -22,6 +22,8 @@ _SCANS = (".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
 SUFFIXES = frozenset(_PHOTOS + _SCANS)
 """File name endings taken for images, in lower case; what the file really holds is found when it is read."""
 
+_RUN_FILES = {"config.json", "metrics.jsonl"}  # what a run folder has from its first epoch on
+
 Indices: TypeAlias = Sequence[int] | NDArray[np.int64]
 
 
@@ -133,7 +135,8 @@ def as_images(images: Any) -> Images:
 def find_images(root: str | os.PathLike[str]) -> ImageFiles:
     """Search a folder and its sub-folders for image files, sorted by POSIX relative path.
 
-    Hidden files and folders are passed over. A link to a folder is followed unless it leads back to a folder it is in.
+    Hidden files and folders are passed over, and so are run folders. A link to a folder is followed unless it leads
+    back to a folder it is in.
     """
     folder = Path(root)
     if not folder.exists():
@@ -174,6 +177,8 @@ def _walk(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> list[
             return []
         with os.scandir(folder) as entries:
             visible = [entry for entry in entries if not entry.name.startswith(".")]
+        if {entry.name for entry in visible} >= _RUN_FILES:
+            return []  # the pictures of an earlier run are not part of the collection
         for entry in visible:
             if entry.is_dir():
                 names += _walk(Path(entry.path), f"{prefix}{entry.name}/", above | {here})

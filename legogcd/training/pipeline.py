@@ -90,6 +90,8 @@ def discover(
     display = display or Quiet()
     check_method(job.method)
     job.collection.check(job.n_classes)
+    if score is not None:
+        score(job.collection, np.zeros(len(job.collection), np.int64))  # a truth that scores nothing is said at once
     if out is not None and not resume:
         check_free(out)
     prepared = prepare(job, display)
