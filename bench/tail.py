@@ -58,7 +58,7 @@ def read_options() -> argparse.Namespace:
 
 def choose_precision(asked: str) -> tuple[str, str]:
     """What a run would choose, or what is asked for; with a note where the CPU promises instructions it lacks."""
-    precision = open_runtime("cpu", asked).precision
+    precision = open_runtime("cpu").precision if asked == "auto" else asked
     if precision == "fp32" or _survives_bf16({}):
         return precision, ""
     if not _survives_bf16(BELOW_AMX):

@@ -11,7 +11,7 @@ result is the plain block's to rounding.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,49 +197,9 @@ def attend(queries: Tensor, tokens: Tensor, dtype: torch.dtype) -> Tensor:
     >>> attend(torch.zeros(1, 1, 2), torch.tensor([[[1.0, 0.0], [3.0, 2.0]]]), torch.float32)
     tensor([[[2., 1.]]])
     """
-    queries = queries.to(dtype)
-    if tokens.itemsize < dtype.itemsize and tokens.device.type == "cpu" and not tokens.requires_grad:
-        return _AttendKept.apply(queries, tokens)  # type: ignore[no-any-return, no-untyped-call]
-    tokens = tokens.to(dtype)
-    scores = torch.bmm(queries, tokens.transpose(1, 2))  # [N, H, T]
+    tokens = tokens.to(dtype)  # all at once: by parts it is many small parallel regions, slow on a busy machine
+    scores = torch.bmm(queries.to(dtype), tokens.transpose(1, 2))  # [N, H, T]
     return torch.bmm(scores.softmax(-1, dtype=torch.promote_types(dtype, torch.float32)).to(dtype), tokens)
-
-
-class _AttendKept(torch.autograd.Function):
-    """`attend` over tokens kept in a smaller type: a few views at a time are cast and stay in the CPU's cache.
-
-    Casting all of them first would write and read the largest tensor of a step three times more than needed.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, queries: Tensor, tokens: Tensor) -> Tensor:
-        pooled = queries.new_empty(queries.shape)  # [N, H, D]
-        weights = queries.new_empty(*queries.shape[:2], tokens.shape[1])  # [N, H, T]
-        for views, cast in _cast_by_parts(tokens, queries.dtype):
-            weights[views] = torch.bmm(queries[views], cast.transpose(1, 2)).softmax(-1)
-            torch.bmm(weights[views], cast, out=pooled[views])
-        ctx.save_for_backward(tokens, weights, pooled)
-        return pooled
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        tokens, weights, pooled = ctx.saved_tensors
-        gradient = gradient.contiguous()
-        mean = (gradient * pooled).sum(-1, keepdim=True)  # [N, H, 1] = Σ_t p_t ∂p_t
-        of_queries = torch.empty_like(gradient)
-        for views, cast in _cast_by_parts(tokens, gradient.dtype):
-            of_scores = torch.bmm(gradient[views], cast.transpose(1, 2)).sub_(mean[views]).mul_(weights[views])
-            torch.bmm(of_scores, cast, out=of_queries[views])
-        return of_queries, None
-
-
-def _cast_by_parts(tokens: Tensor, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-    """Two views a thread, cast into the same buffer again and again."""
-    step = 2 * torch.get_num_threads()
-    buffer = torch.empty(step, *tokens.shape[1:], dtype=dtype)
-    for start in range(0, len(tokens), step):
-        part = tokens[start : start + step]
-        yield slice(start, start + step), buffer[: len(part)].copy_(part)
 
 
 class ConvTail(FrozenModeModule):
