@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from legogcd.collection import ImageArrays, ImageFiles
+from legogcd.collection import Images
 from legogcd.discovery import Discovery
 from legogcd.files import replacing
 from legogcd.vision.images import UnreadableImage, read_rgb, resize_shorter
@@ -15,7 +15,7 @@ _NAME_WIDTH, _GAP, _MARGIN = 190, 4, 12
 
 def draw_contact_sheet(
     discovery: Discovery,
-    images: ImageFiles | ImageArrays,
+    images: Images,
     path: Path,
     columns: int = 12,
     tile: int = 56,

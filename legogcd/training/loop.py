@@ -13,7 +13,7 @@ from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import balanced_batches, epoch_generator
 from legogcd.training.optimizer import cosine_rate, set_rate
 from legogcd.training.runtime import Runtime
-from legogcd.vision.encode import State
+from legogcd.vision.tail import State
 
 EVALUATION_BATCH = 256
 Metrics = dict[str, Any]

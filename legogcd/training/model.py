@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from legogcd.collection import Images
 from legogcd.discovery import CONFIG, MODEL, read_config, run_file
 from legogcd.errors import UserError
 from legogcd.methods import Method, Recipe, build_method
@@ -16,7 +17,7 @@ from legogcd.training.checkpoint import load_model, load_tensors, model_tensors,
 from legogcd.training.runtime import Runtime, open_runtime
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.cache import DTYPES
-from legogcd.vision.encode import BATCH_VIEWS, Encoder, Images
+from legogcd.vision.encode import BATCH_VIEWS, Encoder
 from legogcd.vision.views import evaluation_view
 
 

@@ -8,10 +8,11 @@ from typing import Literal
 
 from platformdirs import user_cache_path
 
+from legogcd.collection import Images
 from legogcd.training.display import Quiet
 from legogcd.training.loop import ViewSource
 from legogcd.vision.cache import Keeping, KeptViews, keep, kept_already
-from legogcd.vision.encode import Encoder, Images, map_ahead
+from legogcd.vision.encode import Encoder, map_ahead
 from legogcd.vision.fresh import FreshViews
 from legogcd.vision.images import UnreadableImage, read_rgb
 from legogcd.vision.views import ViewRule

@@ -19,9 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.files import write_text
-from legogcd.vision.encode import BATCH_VIEWS, Encoder, Images, State
+from legogcd.vision.encode import BATCH_VIEWS, Encoder
+from legogcd.vision.tail import State
 from legogcd.vision.views import evaluation_view, random_view
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}

@@ -9,15 +9,13 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from legogcd.collection import ImageArrays, ImageFiles
+from legogcd.collection import Images
 from legogcd.vision.backbones import Backbone
 from legogcd.vision.images import UnreadableImage
+from legogcd.vision.tail import State
 from legogcd.vision.views import ViewRule, load_resized, normalize
 
-State = tuple[Tensor, ...]  # batch-first; what the trunk leaves for the tail
-Images = ImageFiles | ImageArrays
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 

@@ -4,9 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.vision.cache import KeptViews
-from legogcd.vision.encode import BATCH_VIEWS, Cropper, Encoder, Images, State
+from legogcd.vision.encode import BATCH_VIEWS, Cropper, Encoder
+from legogcd.vision.tail import State
 from legogcd.vision.views import evaluation_view, random_view
 
 
