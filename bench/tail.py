@@ -8,7 +8,6 @@ Weights are random (built offline); both start from the same ones.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,12 +22,12 @@ from transformers import ViTConfig, ViTModel
 
 from legogcd.methods import Method, Recipe, build_method
 from legogcd.training.optimizer import build_optimizer
-from legogcd.training.runtime import open_runtime
+from legogcd.training.runtime import LIMIT, open_runtime, survives_bf16
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.backbones.hub import quiet
 
 IMAGES, KEPT_VIEWS, TOKENS, DIM, CLASSES, KNOWN = 128, 1024, 197, 768, 200, 100
-BELOW_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
+BELOW_AMX = "AVX512_CORE_BF16"
 Step = Callable[[], None]
 
 
@@ -59,18 +58,12 @@ def read_options() -> argparse.Namespace:
 def choose_precision(asked: str) -> tuple[str, str]:
     """What a run would choose, or what is asked for; with a note where the CPU promises instructions it lacks."""
     precision = open_runtime("cpu").precision if asked == "auto" else asked
-    if precision == "fp32" or _survives_bf16({}):
+    if precision == "fp32" or survives_bf16():
         return precision, ""
-    if not _survives_bf16(BELOW_AMX):
+    if not survives_bf16(BELOW_AMX):
         sys.exit("bf16 products do not work on this CPU")
-    os.environ |= BELOW_AMX  # oneDNN reads it at its first product
+    os.environ[LIMIT] = BELOW_AMX  # oneDNN reads it at its first product
     return precision, "AMX advertised but unusable: oneDNN held below it"
-
-
-def _survives_bf16(environment: dict[str, str]) -> bool:
-    product = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); a @ a"
-    child = subprocess.run([sys.executable, "-c", product], env=os.environ | environment, capture_output=True)
-    return child.returncode == 0
 
 
 def agreement(backbone: Backbone, plain: nn.Module) -> float:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,11 @@ COLUMNS = ("path", "category", "status", "confidence", "predicted")
 def novel_name(number: int) -> str:
     """The name of the new group ``number``, counted from 1 in prototype order: new-001, new-002, …"""
     return f"new-{number:03d}"
+
+
+def class_names(known: Sequence[str], n_classes: int) -> list[str]:
+    """The names of all classes in prototype order: the known ones, then the new groups."""
+    return [*known, *(novel_name(number) for number in range(1, n_classes - len(known) + 1))]
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,7 @@ class Discovery:
     @property
     def class_names(self) -> list[str]:
         """The name of every prototype, known ones first."""
-        novel = [novel_name(number) for number in range(1, self.n_classes - len(self.known) + 1)]
-        return [*self.known, *novel]
+        return class_names(self.known, self.n_classes)
 
     @property
     def categories(self) -> list[str]:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from legogcd.collection import as_images, from_python_labels
-from legogcd.discovery import Discovery, check_free, read_metrics, read_predictions
+from legogcd.discovery import Discovery, check_free, class_names, read_metrics, read_predictions
 from legogcd.errors import UserError
 from legogcd.paper import choose_recipe
 from legogcd.report import draw_curves
@@ -149,7 +149,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
             device=device,
         )
         table = read_predictions(Path(folder))
-        place = {name: number for number, name in enumerate(_class_names(model))}
+        place = {name: number for number, name in enumerate(class_names(model.known, model.n_classes))}
         labelled = (table["status"] == "labelled").to_numpy()
         discovery = Discovery(
             names=tuple(table["path"]),
@@ -189,11 +189,6 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("this LegoGCD is not fitted yet; call fit(images, labels) first")
         model: Model = self.model_
         return model
-
-
-def _class_names(model: Model) -> list[str]:
-    nothing = np.array([], dtype=np.int64)
-    return Discovery((), nothing, nothing, nothing, model.known, model.n_classes).class_names
 
 
 class _Warnings(Quiet):

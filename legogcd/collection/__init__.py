@@ -2,7 +2,7 @@
 
 from legogcd.collection.images import SUFFIXES, ImageArrays, ImageFiles, Images, as_images, find_images
 from legogcd.collection.labelled import UNLABELLED, Collection, Truth
-from legogcd.collection.origins import from_folders, from_labels, from_python_labels
+from legogcd.collection.origins import from_folders, from_labels, from_python_labels, paper_draw
 from legogcd.collection.pixels import eight_bit, over_white
 from legogcd.collection.tables import read_labels, read_truth
 
@@ -21,6 +21,7 @@ __all__ = [
     "from_labels",
     "from_python_labels",
     "over_white",
+    "paper_draw",
     "read_labels",
     "read_truth",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from legogcd.collection.images import ImageFiles, Images
 from legogcd.collection.labelled import UNLABELLED, Collection, Truth, check_not_reserved
@@ -29,6 +30,15 @@ def from_labels(images: Images, labels: Mapping[str, str]) -> Collection:
     return Collection(images, np.array(rows, dtype=np.int64), tuple(known))
 
 
+def paper_draw(n: int, share: float = 0.5) -> NDArray[np.int64]:
+    """Which of ``n`` images are labelled: ``int(share · n)``, by NumPy's legacy generator seeded 0, as in the paper.
+
+    >>> paper_draw(6).tolist()
+    [5, 2, 1]
+    """
+    return np.random.RandomState(0).choice(n, int(share * n), replace=False)
+
+
 def from_folders(images: ImageFiles, known: Sequence[str], share: float = 0.5) -> tuple[Collection, Truth]:
     """Label a share of the images of the ``known`` folders; every image's first folder is its true class.
 
@@ -43,7 +53,7 @@ def from_folders(images: ImageFiles, known: Sequence[str], share: float = 0.5) -
     ids = {name: i for i, name in enumerate(known)}
     sorted_rows = sorted(range(len(images)), key=images.names.__getitem__)
     old = [row for row in sorted_rows if truth.get(images.names[row]) in ids]
-    drawn = np.random.RandomState(0).choice(len(old), int(share * len(old)), replace=False)
+    drawn = paper_draw(len(old), share)
     labels = np.full(len(images), UNLABELLED, dtype=np.int64)
     for row in (old[i] for i in drawn):
         labels[row] = ids[truth[images.names[row]]]

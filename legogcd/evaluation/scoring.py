@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,20 @@ def scoring(truth: Truth) -> Callable[[Collection, np.ndarray], Scores]:
     Training can call it without being given the truth.
     """
 
+    @lru_cache(maxsize=1)  # a collection is scored every epoch; its truth is encoded once
+    def scorer(collection: Collection) -> Scorer:
+        return Scorer(_unlabelled_codes(truth, collection), collection.n_known)
+
     def score(collection: Collection, predicted: np.ndarray) -> Scores:
-        codes = np.where(collection.labelled, -1, truth.encode(collection))
-        scores = Scorer(codes, collection.n_known)(predicted)
+        scores = scorer(collection)(predicted)
         return {name: None if math.isnan(value) else round(value, 6) for name, value in scores.items()}
 
     return score
+
+
+def _unlabelled_codes(truth: Truth, collection: Collection) -> np.ndarray:
+    """True class ids [N], -1 where an image is labelled or its truth is not known."""
+    return np.where(collection.labelled, -1, truth.encode(collection))
 
 
 def evaluate_run(run: Path, truth: Path, balanced: bool = False) -> dict[str, Any]:
@@ -39,7 +48,7 @@ def evaluate_run(run: Path, truth: Path, balanced: bool = False) -> dict[str, An
     collection = from_labels(images, dict(zip(labelled["path"], labelled["category"], strict=True)))
     clusters = {name: number for number, name in enumerate(sorted(set(table["predicted"])))}
     predicted = table["predicted"].map(clusters).to_numpy(np.int64)
-    codes = np.where(collection.labelled, -1, known_truth.encode(collection))
+    codes = _unlabelled_codes(known_truth, collection)
     scores: dict[str, Any] = dict(Scorer(codes, collection.n_known, balanced)(predicted))
     old = [entry["old"] for entry in read_metrics(run) if entry.get("old") is not None]
     if old:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection import UNLABELLED, Collection, Truth
+from legogcd.collection import UNLABELLED, Collection, Truth, paper_draw
 from legogcd.collection.labelled import check_not_reserved
 from legogcd.paper.datasets import PaperDataset, Split, dataset_named
 from legogcd.paper.recipes import published
@@ -59,8 +59,7 @@ def old_and_new(name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def labelled_rows(classes: NDArray[np.int64], old: Sequence[int]) -> NDArray[np.int64]:
     """Rows of the labelled images: int(0.5·N) of the N images of Old classes, drawn with the legacy seed 0; sorted."""
     candidates = np.flatnonzero(np.isin(classes, np.asarray(old)))
-    drawn = np.random.RandomState(0).choice(len(candidates), int(0.5 * len(candidates)), replace=False)
-    return np.sort(candidates[drawn])
+    return np.sort(candidates[paper_draw(len(candidates))])
 
 
 def paper_split(dataset: PaperDataset | str, root: str | os.PathLike[str]) -> PaperSplit:

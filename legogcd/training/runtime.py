@@ -14,6 +14,7 @@ from accelerate.state import AcceleratorState
 from legogcd.errors import UserError
 from legogcd.vision.encode import autocast
 
+LIMIT = "ONEDNN_MAX_CPU_ISA"
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("auto", "fp32", "bf16")
 
@@ -55,7 +56,7 @@ def open_runtime(device: str = "auto", precision: str = "auto", threads: int | N
     accelerator = Accelerator(cpu=device == "cpu", mixed_precision="no")
     if precision == "auto":
         precision = "bf16" if _multiplies_bf16(accelerator.device) else "fp32"
-    elif precision == "bf16" and accelerator.device.type == "cpu" and _claims_amx() and not _survives_bf16():
+    elif precision == "bf16" and accelerator.device.type == "cpu" and _claims_amx() and not survives_bf16():
         raise UserError("this CPU says it multiplies bf16 but crashes when it does; use --precision fp32")
     return Runtime(accelerator, precision)
 
@@ -63,7 +64,7 @@ def open_runtime(device: str = "auto", precision: str = "auto", threads: int | N
 def _multiplies_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return device.type == "cpu" and _claims_amx() and _survives_bf16()
+    return device.type == "cpu" and _claims_amx() and survives_bf16()
 
 
 def _claims_amx() -> bool:
@@ -72,7 +73,11 @@ def _claims_amx() -> bool:
 
 
 @cache
-def _survives_bf16() -> bool:
-    """Whether a bf16 product works here: some virtual machines name AMX among their features and die of it."""
+def survives_bf16(below: str = "") -> bool:
+    """Whether a bf16 product works here: some virtual machines name AMX among their features and die of it.
+
+    ``below`` holds oneDNN to an older instruction set, by the name it has for it.
+    """
     trial = "import torch; x = torch.ones(64, 64, dtype=torch.bfloat16); torch.nn.functional.linear(x, x)"
-    return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0
+    environment = os.environ | ({LIMIT: below} if below else {})
+    return subprocess.run([sys.executable, "-c", trial], capture_output=True, env=environment).returncode == 0

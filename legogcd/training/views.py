@@ -77,7 +77,8 @@ def open_views(encoder: Encoder, images: Images, rules: KeepingRules, display: Q
         if affordable is None:
             source: ViewSource = FreshViews(encoder, images)
             return OpenedViews(source, _find_unreadable(images, encoder.rule, display), time.monotonic() - began)
-        keeping = Keeping(encoder, images, affordable, rules.seed, rules.dtype)
+        if affordable != wanted:
+            keeping = Keeping(encoder, images, affordable, rules.seed, rules.dtype)
     kept = _keep_with_progress(keeping, rules, display)
     source = kept if keeping.views >= 2 else FreshViews(encoder, images, kept)
     return OpenedViews(source, kept.unreadable, time.monotonic() - began)
