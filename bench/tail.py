@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import ViTConfig, ViTModel
 
-from legogcd.methods import Method, Recipe, build_method
+from legogcd.methods import Method, ParametricRecipe, build_method
 from legogcd.training.optimizer import build_optimizer
 from legogcd.training.runtime import LIMIT, open_runtime, survives_bf16
 from legogcd.vision.backbones import Backbone, load_backbone
@@ -78,7 +78,7 @@ def kept_step(backbone: Backbone, folder: Path, precision: str) -> Step:
     cls = torch.randn(KEPT_VIEWS, DIM)
     tokens = _kept_tokens(folder / "tokens.bin")
     tail, (method, labels) = backbone.tail.train(), heads(IMAGES)
-    optimizer = build_optimizer(tail, method, Recipe())
+    optimizer = build_optimizer(tail, method, ParametricRecipe())
 
     def step() -> None:
         rows = torch.randint(KEPT_VIEWS, (2 * IMAGES,))
@@ -102,7 +102,7 @@ def published_step(model: Any, views: int) -> Step:
     """The published recipe's step: pixels through the whole backbone, its last block trained."""
     model.train().requires_grad_(False)
     images, (method, labels) = torch.randn(views, 3, 224, 224), heads(views // 2)
-    optimizer = build_optimizer(model.layers[-1].requires_grad_(True), method, Recipe())
+    optimizer = build_optimizer(model.layers[-1].requires_grad_(True), method, ParametricRecipe())
 
     def step() -> None:
         learn(model(images).last_hidden_state[:, 0], method, labels, optimizer)

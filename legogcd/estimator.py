@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -127,7 +128,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         target = Path(folder)
         check_free(target)
         config = {**self._outcome.config, "label_type": "int" if self.classes_.dtype.kind == "i" else "str"}
-        save_run(Outcome(self._outcome.discovery, self._outcome.model, self.metrics_, config), target)
+        save_run(replace(self._outcome, config=config), target)
         draw_curves(self.metrics_, target / "curves.png", f"{self.method}, seed {self.seed}")
 
     @classmethod

@@ -8,7 +8,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from legogcd import demo
-from legogcd.methods import Recipe
+from legogcd.methods import ParametricRecipe
 
 
 def test_the_digits_are_written_as_pictures(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_the_digits_are_written_as_pictures(tmp_path: Path) -> None:
 def test_the_demo_prints_a_table_and_leaves_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "DIGITS", 150)
     monkeypatch.setattr(demo, "IMAGE_SIZE", 32)
-    quick = Recipe(epochs=1, start="kmeans", projector_hidden=32, batch_size=32)
+    quick = ParametricRecipe(epochs=1, start="kmeans", projector_hidden=32, batch_size=32)
     monkeypatch.setattr(demo, "choose_recipe", lambda *_: quick)
     said: list[str] = []
     demo.run_demo(tmp_path / "demo", 0, said.append)

@@ -15,26 +15,39 @@
 torch.Size([])
 """
 
+from legogcd.blocks.adaptive_margin_ce import AdaptiveMarginCE
 from legogcd.blocks.brick import Brick
 from legogcd.blocks.dual_view_kl import DualViewKL
 from legogcd.blocks.info_nce import InfoNCE
 from legogcd.blocks.local_entropy import LocalEntropy
 from legogcd.blocks.mean_entropy import MeanEntropy
+from legogcd.blocks.neighbor_pairs import NeighborPairs
+from legogcd.blocks.rank_statistics import RankStatistics
 from legogcd.blocks.selection import confident_known
 from legogcd.blocks.self_distillation import SelfDistillation
+from legogcd.blocks.sinkhorn import sinkhorn_knopp
 from legogcd.blocks.sup_con import SupCon
 from legogcd.blocks.supervised_ce import SupervisedCE
+from legogcd.blocks.swapped_prediction import SwappedPrediction
 from legogcd.blocks.two_views import TwoViews
+from legogcd.blocks.view_consistency import ViewConsistency, sigmoid_ramp
 
 __all__ = [
+    "AdaptiveMarginCE",
     "Brick",
     "DualViewKL",
     "InfoNCE",
     "LocalEntropy",
     "MeanEntropy",
+    "NeighborPairs",
+    "RankStatistics",
     "SelfDistillation",
     "SupCon",
     "SupervisedCE",
+    "SwappedPrediction",
     "TwoViews",
+    "ViewConsistency",
     "confident_known",
+    "sigmoid_ramp",
+    "sinkhorn_knopp",
 ]

@@ -46,6 +46,7 @@ class LocalEntropy(Brick):
         margin: ``"paper"``, ``"released"`` or None.
         confidence_temperature: τs.
         margin_strength: λ.
+        mean_temperature: of the predictions p̃ is the mean of; None: τs for ``"paper"``, 1 for ``"released"``.
         momentum: how much of p̃ an update keeps.
         n_classes: K, where it is known beforehand.
 
@@ -73,6 +74,7 @@ class LocalEntropy(Brick):
         margin_strength: float = 0.4,
         momentum: float = 0.999,
         n_classes: int | None = None,
+        mean_temperature: float | None = None,
     ) -> None:
         super().__init__()
         self.threshold = fraction("threshold", threshold)
@@ -81,6 +83,8 @@ class LocalEntropy(Brick):
         self.confidence_temperature = positive("confidence_temperature", confidence_temperature)
         self.margin_strength = not_negative("margin_strength", margin_strength)
         self.momentum = fraction("momentum", momentum)
+        own = self.confidence_temperature if margin == "paper" else 1.0
+        self.mean_temperature = own if mean_temperature is None else positive("mean_temperature", mean_temperature)
         self.register_buffer("mean_prediction", None)
         if n_classes is not None:
             k = count("n_classes", n_classes, at_least=1)
@@ -110,8 +114,7 @@ class LocalEntropy(Brick):
 
     @torch.no_grad()
     def _updated(self, mean_prediction: Tensor, views: TwoViews) -> Tensor:
-        temperature = self.confidence_temperature if self.margin == "paper" else 1.0
-        batch_mean = views.log_probabilities(temperature).exp().mean(dim=(0, 1))  # [K]
+        batch_mean = views.log_probabilities(self.mean_temperature).exp().mean(dim=(0, 1))  # [K]
         return self.momentum * mean_prediction + (1 - self.momentum) * batch_mean
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:

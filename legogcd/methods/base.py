@@ -1,9 +1,13 @@
-"""What the loop asks of a method, and nothing more: a loss by terms, a prediction, a start."""
+"""What the loop asks of a method, and nothing more: a loss by terms, a prediction, a start and an end."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor, nn
+
+CONFIDENT = "confident_known"  # what LER selects or would select, counted for every method with a classifier
 
 
 @dataclass
@@ -16,7 +20,12 @@ class Step:
 
 
 class Method(nn.Module):
-    """Heads, bricks and a way to predict, over the backbone's features."""
+    """Heads, bricks and a way to predict, over the backbone's features.
+
+    What it learns is in parameters and buffers of fixed shape, so that a saved or resumed method is the same one.
+    """
+
+    predicts_while_training: ClassVar[bool] = True  # False: `finish` must come first
 
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
         """features [2, B, D] of two views, labels [B] (-1 = unlabelled), index [B] in the collection."""
@@ -32,3 +41,9 @@ class Method(nn.Module):
 
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Begin from the untrained features [N, D] and the labels [N] they have, if the method can."""
+
+    def before_epoch(self, epoch: int, features: Callable[[], Iterator[Tensor]], labels: Tensor) -> None:
+        """Look at the collection before an epoch: ``features()`` walks all images' features in batches [n, D]."""
+
+    def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        """Settle what is predicted from the trained features [N, D], where training alone does not."""

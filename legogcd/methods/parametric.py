@@ -7,12 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from legogcd.blocks import Brick, TwoViews, confident_known
-from legogcd.clustering import semi_supervised_kmeans, starts_for
-from legogcd.methods.base import Method, Step
+from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
-from legogcd.methods.recipe import Recipe
-
-CONFIDENT = "confident_known"  # what LER selects or would select, counted for every method
+from legogcd.methods.kmeans_start import kmeans_centers
+from legogcd.methods.recipe import ParametricRecipe
 
 
 class Parametric(Method):
@@ -22,7 +20,12 @@ class Parametric(Method):
     """
 
     def __init__(
-        self, dim: int, n_classes: int, n_known: int, bricks: Mapping[str, tuple[float, Brick]], recipe: Recipe
+        self,
+        dim: int,
+        n_classes: int,
+        n_known: int,
+        bricks: Mapping[str, tuple[float, Brick]],
+        recipe: ParametricRecipe,
     ) -> None:
         super().__init__()
         self.n_known = n_known
@@ -63,11 +66,5 @@ class Parametric(Method):
 
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
-        directions = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)  # [N, D]
         n_classes = len(self.prototypes.weight)
-        n_init = starts_for(len(directions), n_classes)
-        groups = semi_supervised_kmeans(directions, labels, n_classes, seed=seed, n_init=n_init)
-        centers = groups.centers.copy()  # [K, D]
-        for known in range(self.n_known):
-            centers[known] = directions[labels == known].mean(axis=0)
-        self.prototypes.start_at(torch.from_numpy(centers))
+        self.prototypes.start_at(kmeans_centers(features, labels, n_classes, self.n_known, seed))

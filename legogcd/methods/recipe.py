@@ -1,7 +1,7 @@
-"""Every number of a training run that a person may want to set, with the paper's values as defaults."""
+"""Every number of a training run that a person may want to set, with the published values as defaults."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -9,15 +9,51 @@ from legogcd.errors import UserError
 
 
 class Recipe(BaseModel):
-    """Weights, temperatures and schedule; the defaults are PAPER section 2 with CUB's threshold, ε and β.
+    """What every trained method has: how long, how fast, from where. Each method adds its own numbers.
 
-    >>> Recipe().with_settings({"beta": "1", "learning_rate": 0.05}).beta
-    1.0
+    >>> Recipe().with_settings({"epochs": "30", "learning_rate": 0.05}).epochs
+    30
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    epochs: int = Field(200, ge=1)
+    batch_size: int = Field(128, ge=1)
+    learning_rate: float = Field(0.1, gt=0)
+    tail_rate: float = Field(1.0, ge=0, description="learning rate of the backbone's tail relative to the heads'")
+    schedule: Literal["cosine", "steps"] = "cosine"
+    final_rate: float = Field(1e-3, ge=0, le=1, description="the cosine ends at this share of the learning rate")
+    rate_steps: tuple[float, ...] = Field((), description="shares of the epochs after which the rate falls tenfold")
+    rate_warmup: float = Field(0.0, ge=0, lt=1, description="share of the epochs over which the rate rises first")
+    momentum: float = Field(0.9, ge=0, lt=1)
+    weight_decay: float = Field(5e-5, ge=0)
+    start: Literal["random", "kmeans"] = "random"
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Self:
+        """The same recipe with some settings changed; text is read as the setting's type."""
+        known = type(self).model_fields
+        unknown = sorted(set(settings) - set(known))
+        if unknown:
+            raise UserError(f"unknown setting {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+        try:
+            return type(self).model_validate({**self.model_dump(), **settings})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise UserError(f"setting {name} = {first['input']!r}: {first['msg'].lower()}") from None
+
+
+class ParametricRecipe(Recipe):
+    """SimGCD and LegoGCD: weights, temperatures and forms; PAPER section 2 with CUB's threshold, ε and β.
+
+    The forms are those in which the paper's text and its released code differ (docs/paper.md).
+
+    >>> ParametricRecipe().with_settings({"beta": "1"}).beta
+    1.0
+    """
+
     supervised_weight: float = Field(0.35, ge=0, le=1, description="λ: supervised terms weigh λ, the others 1-λ")
+    supervised_scale: float = Field(1.0, ge=0, description="times λ on the supervised terms; Algorithm 1 has 1/λ")
     mean_entropy_weight: float = Field(2.0, ge=0, description="ε, times 1-λ")
     dkl_weight: float = Field(1.0, ge=0, description="weight of the dual-view KL, times 1-λ")
     beta: float = Field(2.0, ge=0, description="β: weight of local entropy regularisation")
@@ -33,18 +69,14 @@ class Recipe(BaseModel):
     ler_temperature: float = Field(0.05, gt=0, description="τo")
     margin_strength: float = Field(0.4, ge=0, description="λ_ler of the margin-aware pattern")
     margin_momentum: float = Field(0.999, ge=0, lt=1)
+    dkl_form: Literal["paper", "released"] | None = Field(None, description="default: as the method's name says")
+    margin_form: Literal["paper", "released"] | None = Field(None, description="default: as the method's name says")
+    margin_temperature: float | None = Field(
+        None, gt=0, description="of the running mean prediction; paper: τs, released: 1"
+    )
 
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
     projector_out: int = Field(256, ge=1)
-
-    epochs: int = Field(200, ge=1)
-    batch_size: int = Field(128, ge=1)
-    learning_rate: float = Field(0.1, gt=0)
-    tail_rate: float = Field(1.0, ge=0, description="learning rate of the backbone's tail relative to the heads'")
-    final_rate: float = Field(1e-3, ge=0, le=1, description="the cosine ends at this share of the learning rate")
-    momentum: float = Field(0.9, ge=0, lt=1)
-    weight_decay: float = Field(5e-5, ge=0)
-    start: Literal["random", "kmeans"] = "random"
 
     @property
     def warmup_epochs(self) -> int:
@@ -52,27 +84,3 @@ class Recipe(BaseModel):
         if self.teacher_warmup_epochs is not None:
             return self.teacher_warmup_epochs
         return 30 if self.epochs >= 30 else max(1, round(0.15 * self.epochs))
-
-    def with_settings(self, settings: Mapping[str, Any]) -> "Recipe":
-        """The same recipe with some settings changed; text is read as the setting's type."""
-        unknown = sorted(set(settings) - set(Recipe.model_fields))
-        if unknown:
-            raise UserError(f"unknown setting {unknown[0]!r}; there are: {', '.join(sorted(Recipe.model_fields))}")
-        try:
-            return Recipe.model_validate({**self.model_dump(), **settings})
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise UserError(f"setting {name} = {first['input']!r}: {first['msg'].lower()}") from None
-
-
-_EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.85}
-_FOR_PHOTOS: dict[str, dict[str, Any]] = {
-    "efficientnet": {**_EASY, "epochs": 15},
-    "vit": {**_EASY, "epochs": 30},  # untested on pretrained weights: longer, to be safe
-}
-
-
-def default_recipe(family: str) -> Recipe:
-    """Our settings for people with photos, by backbone family, found by measurement (docs/results.md)."""
-    return Recipe().with_settings(_FOR_PHOTOS[family])

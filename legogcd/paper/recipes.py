@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from legogcd.errors import UserError
-from legogcd.methods import Recipe, default_recipe
+from legogcd.methods import ParametricRecipe, Recipe, default_recipe, published_recipe
 from legogcd.vision.backbones import family_of
 
 
@@ -16,6 +16,15 @@ def published() -> dict[str, Any]:
     """The paper's figures, recipes and split sizes (LegoGCD, CVPR 2024, and its released scripts)."""
     content: dict[str, Any] = json.loads(files("legogcd.paper").joinpath("published.json").read_text("utf-8"))
     return content
+
+
+_FINE_GRAINED = ("cub", "stanford_cars", "fgvc_aircraft", "herbarium_19")
+_OTHERS: dict[str, dict[str, dict[str, float]]] = {
+    "rankstats": {
+        **{name: {"learning_rate": 0.001} for name in _FINE_GRAINED},
+        "cifar10": {"consistency_weight": 5.0, "consistency_ramp": 0.25},
+    },
+}
 
 
 def recipe_names() -> list[str]:
@@ -30,18 +39,22 @@ def choose_recipe(name: str, method: str, backbone: str, settings: Mapping[str, 
     0.85
     """
     if name == "default":
-        recipe = default_recipe(family_of(backbone))
+        recipe = default_recipe(method, family_of(backbone))
     elif name == "paper":
-        recipe = Recipe()
+        recipe = published_recipe(method)
     elif name in published()["recipes"]:
-        recipe = Recipe().with_settings(_published_settings(name, method))
+        recipe = published_recipe(method)
+        recipe = recipe.with_settings(_published_settings(recipe, name, method))
     else:
         raise UserError(f"unknown recipe {name!r}; there are: {', '.join(recipe_names())}")
     return recipe.with_settings(settings or {})
 
 
-def _published_settings(dataset: str, method: str) -> dict[str, float]:
+def _published_settings(recipe: Recipe, dataset: str, method: str) -> dict[str, float]:
+    """What a method's published recipe changes for a data set."""
     row = published()["recipes"][dataset]
+    if not isinstance(recipe, ParametricRecipe):
+        return _OTHERS.get(method, {}).get(dataset, {})
     settings = {name: row[name] for name in ("threshold", "mean_entropy_weight", "beta")}
     if method == "simgcd":
         settings["mean_entropy_weight"] = row.get("simgcd_mean_entropy_weight", row["mean_entropy_weight"])

@@ -77,11 +77,15 @@ class Screen(Quiet):
 
 def epoch_line(metrics: dict[str, Any]) -> str:
     """An epoch in one line of text."""
-    parts = [f"epoch {metrics['epoch']}", f"loss {metrics['loss']:.3f}"]
-    parts += [f"{name} {value:.3f}" for name, value in metrics["terms"].items()]
-    parts.append(f"selected {metrics['selected'][CONFIDENT]}")
-    parts += [f"{name.capitalize()} {percent(metrics[name])}" for name in SCORES if name in metrics]
-    return ", ".join(parts)
+    return ", ".join([f"epoch {metrics['epoch']}", *(f"{name} {value}" for name, value in _cells(metrics).items())])
+
+
+def _cells(metrics: dict[str, Any]) -> dict[str, str]:
+    cells = {} if metrics["loss"] is None else {"loss": f"{metrics['loss']:.3f}"}
+    cells |= {name: f"{value:.3f}" for name, value in metrics["terms"].items()}
+    if CONFIDENT in metrics["selected"]:
+        cells["selected"] = str(metrics["selected"][CONFIDENT])
+    return cells | {name.capitalize(): percent(metrics[name]) for name in SCORES if name in metrics}
 
 
 def percent(share: float | None) -> str:
@@ -91,10 +95,7 @@ def percent(share: float | None) -> str:
 
 def _table(metrics: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    cells = {"loss": f"{metrics['loss']:.3f}"}
-    cells |= {name: f"{value:.3f}" for name, value in metrics["terms"].items()}
-    cells["selected"] = str(metrics["selected"][CONFIDENT])
-    cells |= {name.capitalize(): percent(metrics[name]) for name in SCORES if name in metrics}
+    cells = _cells(metrics)
     for name in cells:
         table.add_column(name, justify="right", style="bold" if name in ("All", "Old", "New") else "")
     table.add_row(*cells.values())

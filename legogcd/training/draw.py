@@ -1,10 +1,12 @@
-"""Which images an epoch sees: drawn with replacement, labelled and unlabelled equally often."""
+"""Which images an epoch sees, drawn with replacement, labelled and unlabelled equally often; which are clustered."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
+
+MOST_CLUSTERED = 50_000  # k-means on more would need more memory and find the same groups
 
 
 def epoch_generator(seed: int, epoch: int) -> torch.Generator:
@@ -34,3 +36,17 @@ def balanced_batches(labels: Tensor, batch_size: int, generator: torch.Generator
     draws = torch.searchsorted(bounds, places, right=True).clamp_(max=len(labels) - 1)
     for begin in range(0, len(draws) - batch_size + 1, batch_size):
         yield draws[begin : begin + batch_size]
+
+
+def clustering_images(labels: np.ndarray, seed: int, most: int = MOST_CLUSTERED) -> np.ndarray:
+    """Positions of the images that are clustered: all, or a random part that keeps labelled ones of each class.
+
+    >>> clustering_images(np.array([0, -1, -1, -1, -1, 1]), seed=0, most=4).size
+    4
+    """
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    order = np.random.default_rng(seed).permutation(len(labels))
+    first_of_class = order[np.unique(labels[order], return_index=True)[1]]  # one of each class, and one unlabelled
+    others = order[~np.isin(order, first_of_class)]
+    return np.sort(np.concatenate([first_of_class, others])[: max(most, len(first_of_class))])

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
-from legogcd.training.draw import balanced_batches, epoch_generator
-from legogcd.training.optimizer import cosine_rate, set_rate
+from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
+from legogcd.training.optimizer import rate_at, set_rate
 from legogcd.training.runtime import Runtime
 from legogcd.vision.tail import State
 
@@ -73,15 +73,30 @@ def train(
     score: Callable[[np.ndarray], dict[str, float | None]] | None = None,
     after_epoch: Callable[[Metrics], None] = lambda metrics: None,
 ) -> None:
-    """Train the tail and the method's heads for the epochs that are left.
+    """Train the tail and the method's heads for the epochs that are left, then let the method finish.
 
-    ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it.
+    ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it. A method that
+    trains nothing has one entry, of epoch 0.
     """
     tail, method, runtime = trainee.tail, trainee.method, trainee.runtime
+
+    def after(metrics: Metrics) -> None:
+        ready = method.predicts_while_training
+        if not ready and metrics["epoch"] == recipe.epochs:
+            chosen = clustering_images(trainee.labels.numpy(), seed)
+            method.finish(trainee.features(chosen), trainee.labels.numpy()[chosen], seed)
+            ready = True
+        if score is not None and ready:
+            metrics |= score(trainee.predict()[0])
+        after_epoch(metrics)
+
+    if recipe.epochs == 0:
+        after(EpochLog(-1).metrics())
     for epoch in range(first_epoch, recipe.epochs):
+        method.before_epoch(epoch, trainee.evaluation_features, trainee.labels)
         tail.train()
         method.train()
-        set_rate(optimizer, cosine_rate(recipe, epoch))
+        set_rate(optimizer, rate_at(recipe, epoch))
         generator = epoch_generator(seed, epoch)
         log = EpochLog(epoch)
         for batch in balanced_batches(trainee.labels, recipe.batch_size, generator):
@@ -97,9 +112,7 @@ def train(
         metrics = log.metrics()
         if not np.isfinite(metrics["loss"]):
             raise UserError(f"the loss is {metrics['loss']} in epoch {epoch + 1}; try a lower learning_rate")
-        if score is not None:
-            metrics |= score(trainee.predict()[0])
-        after_epoch(metrics)
+        after(metrics)
 
 
 class EpochLog:
@@ -123,7 +136,7 @@ class EpochLog:
         by_step = {name: torch.stack(counts).tolist() for name, counts in self.selected.items()}
         return {
             "epoch": self.epoch + 1,
-            "loss": _mean(self.losses),
+            "loss": _mean(self.losses) if self.losses else None,
             "terms": {name: _mean(values) for name, values in self.terms.items()},
             "selected": {name: int(sum(counts)) for name, counts in by_step.items()},
             "selected_by_step": by_step.get(CONFIDENT, []),

@@ -12,7 +12,7 @@ from torch import Tensor
 from legogcd.collection import Images
 from legogcd.discovery import CONFIG, MODEL, read_config, run_file
 from legogcd.errors import UserError
-from legogcd.methods import Method, Recipe, build_method
+from legogcd.methods import METHODS, Method, build_method, check_method
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
 from legogcd.training.runtime import Runtime, open_runtime
 from legogcd.vision.backbones import Backbone, load_backbone
@@ -75,7 +75,8 @@ def load_run(folder: Path, backbone: str | None = None, device: str = "auto") ->
         name, fingerprint = backbone or settings["name"], settings["fingerprint"]
         image_size, train_blocks = settings["image_size"], settings["train_blocks"]
         known, n_classes = tuple(config["known"]), config["n_classes"]
-        method_name, recipe = config["method"], Recipe.model_validate(config["recipe"])
+        method_name = check_method(config["method"])
+        recipe = METHODS[method_name].recipe.model_validate(config["recipe"])
         precision, kept_dtype = config["precision"], config["views"]["dtype"]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{folder / CONFIG} is not a configuration this version can read ({error})") from None

@@ -1,4 +1,4 @@
-"""SGD as the paper sets it: decay on matrices only, a cosine by epoch, one rate for the tail and one for the heads."""
+"""SGD as the papers set it: decay on matrices only, a rate by epoch, one for the tail and one for the heads."""
 
 import math
 from typing import Any
@@ -21,13 +21,24 @@ def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch
     return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum)
 
 
-def cosine_rate(recipe: Recipe, epoch: int) -> float:
-    """The learning rate of an epoch: half a cosine from the full rate towards ``final_rate`` of it.
+def rate_at(recipe: Recipe, epoch: int) -> float:
+    """The learning rate of an epoch: up linearly over the warm-up, then down by half a cosine or in steps.
 
-    >>> [round(cosine_rate(Recipe(epochs=200), epoch), 3) for epoch in (0, 100, 199)]
+    The cosine goes from the full rate towards ``final_rate`` of it; a step divides by ten.
+
+    >>> [round(rate_at(Recipe(epochs=200), epoch), 3) for epoch in (0, 100, 199)]
     [0.1, 0.05, 0.0]
+    >>> stepped = Recipe(epochs=10, schedule="steps", rate_steps=(0.7, 0.9), rate_warmup=0.2)
+    >>> [round(rate_at(stepped, epoch), 4) for epoch in range(10)]
+    [0.05, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.001]
     """
-    share = (1 + math.cos(math.pi * epoch / recipe.epochs)) / 2
+    warmup = round(recipe.rate_warmup * recipe.epochs)
+    if epoch < warmup:
+        return recipe.learning_rate * (epoch + 1) / warmup
+    if recipe.schedule == "steps":
+        passed = sum(epoch >= round(step * recipe.epochs) for step in recipe.rate_steps)
+        return recipe.learning_rate * 0.1**passed
+    share = (1 + math.cos(math.pi * (epoch - warmup) / (recipe.epochs - warmup))) / 2
     return recipe.learning_rate * (recipe.final_rate + (1 - recipe.final_rate) * share)
 
 

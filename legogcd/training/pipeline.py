@@ -2,19 +2,20 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from legogcd.collection import Collection, ImageFiles
+from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
 from legogcd.collection.phrases import counted, some_of
 from legogcd.discovery import CHECKPOINT, Discovery, check_free, write_predictions
 from legogcd.errors import UserError
-from legogcd.methods import Method, Recipe, build_method, check_method
+from legogcd.methods import Method, ParametricRecipe, Recipe, build_method, check_method, directions
 from legogcd.training.display import Quiet
+from legogcd.training.draw import clustering_images
 from legogcd.training.journal import Journal, open_journal
 from legogcd.training.loop import Metrics, Trainee, train
 from legogcd.training.model import Model
@@ -25,7 +26,6 @@ from legogcd.version import __version__
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.encode import Encoder
 
-MOST_START_IMAGES = 50_000  # k-means on more would need more memory and find the same groups
 Score = Callable[[Collection, np.ndarray], dict[str, float | None]]
 
 
@@ -36,7 +36,7 @@ class Job:
     collection: Collection
     n_classes: int
     method: str = "legogcd"
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe = field(default_factory=ParametricRecipe)
     backbone: str = "efficientnet-lite0"
     image_size: int = 224
     train_blocks: int = 1
@@ -45,6 +45,7 @@ class Job:
     device: str = "auto"
     precision: str = "auto"
     threads: int | None = None
+    name: str = ""  # of the collection, for titles
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Outcome:
     model: Model
     metrics: list[Metrics]
     config: dict[str, Any]
+    features: Callable[[np.ndarray], np.ndarray] | None = None  # of the images at some positions, as trained [n, D]
 
 
 @dataclass
@@ -72,10 +74,9 @@ class Prepared:
         labels = torch.from_numpy(self.collection.labels)
         return Trainee(self.views.source, self.rows, labels, self.backbone.tail, method, self.runtime)
 
-    def directions(self) -> np.ndarray:
-        """The untrained features of all images at length 1 [N, D]: what the k-means family clusters."""
-        features = self.trainee(Method()).features()
-        return np.asarray(features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12))
+    def directions(self, positions: np.ndarray | None = None) -> np.ndarray:
+        """The untrained features at length 1 [n, D], of all images or of those at some positions."""
+        return directions(self.trainee(Method()).features(positions))
 
 
 def discover(
@@ -95,6 +96,8 @@ def discover(
     if out is not None and not resume:
         check_free(out)
     prepared = prepare(job, display)
+    for warning in prepared.collection.check(job.n_classes):
+        display.warn(warning)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.seed)
         method = build_method(
@@ -115,7 +118,22 @@ def discover(
     if out is not None:
         write_predictions(out, discovery)
         shutil.rmtree((out / CHECKPOINT).parent, ignore_errors=True)
-    return Outcome(discovery, model, metrics, config)
+    return Outcome(discovery, model, metrics, config, prepared.trainee(method).features)
+
+
+def sort_others(model: Model, images: Images, keeping: KeepingRules, display: Quiet | None = None) -> np.ndarray:
+    """Classes [N] a trained model gives to other images, such as a test split; -1 where one cannot be read.
+
+    Their evaluation views are kept, so that the next model on the same backbone need not encode them again.
+    """
+    encoder = Encoder(model.backbone, model.runtime.device, model.runtime.precision)
+    views = open_views(encoder, images, replace(keeping, views="fresh"), display or Quiet())
+    rows = torch.tensor([row for row in range(len(images)) if row not in views.unreadable])
+    labels = torch.full_like(rows, UNLABELLED)
+    trainee = Trainee(views.source, rows, labels, model.backbone.tail, model.method, model.runtime)
+    predicted = np.full(len(images), UNLABELLED)
+    predicted[rows.numpy()] = trainee.predict()[0]
+    return predicted
 
 
 def save_run(outcome: Outcome, out: Path) -> None:
@@ -128,7 +146,7 @@ def save_run(outcome: Outcome, out: Path) -> None:
 
 
 def prepare(job: Job, display: Quiet) -> Prepared:
-    """Load the backbone, open the views, leave unreadable images out and look at what remains."""
+    """Load the backbone, open the views and leave unreadable images out."""
     runtime = open_runtime(job.device, job.precision, job.threads)
     backbone = load_backbone(job.backbone, image_size=job.image_size, train_blocks=job.train_blocks).to(runtime.device)
     display.note(f"{job.backbone} on {runtime.describe()}")
@@ -140,10 +158,7 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     rows = [row for row in range(len(images)) if row not in views.unreadable]
     if not rows:
         raise UserError("none of the images can be read")
-    collection = job.collection.keep(rows)
-    for warning in collection.check(job.n_classes):
-        display.warn(warning)
-    return Prepared(job, runtime, backbone, views, collection, torch.tensor(rows))
+    return Prepared(job, runtime, backbone, views, job.collection.keep(rows), torch.tensor(rows))
 
 
 def _train(
@@ -155,7 +170,7 @@ def _train(
     first_epoch = journal.restore(trainee.tail, method, optimizer, recipe.epochs) if journal else 0
     if first_epoch == 0 and recipe.start == "kmeans":
         display.note("finding a start for the prototypes with semi-supervised k-means")
-        chosen = start_images(prepared.collection.labels, job.seed)
+        chosen = clustering_images(prepared.collection.labels, job.seed)
         method.start(trainee.features(chosen), prepared.collection.labels[chosen], job.seed)
     entries = journal.entries if journal else []
 
@@ -184,20 +199,6 @@ def _train(
     return entries
 
 
-def start_images(labels: np.ndarray, seed: int, most: int = MOST_START_IMAGES) -> np.ndarray:
-    """Positions of the images the prototypes start from: all, or a random part that keeps labelled ones of each class.
-
-    >>> start_images(np.array([0, -1, -1, -1, -1, 1]), seed=0, most=4).size
-    4
-    """
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    order = np.random.default_rng(seed).permutation(len(labels))
-    first_of_class = order[np.unique(labels[order], return_index=True)[1]]  # one of each class, and one unlabelled
-    others = order[~np.isin(order, first_of_class)]
-    return np.sort(np.concatenate([first_of_class, others])[: max(most, len(first_of_class))])
-
-
 def _sort(prepared: Prepared, method: Method) -> Discovery:
     predicted, confidence = prepared.trainee(method).predict()
     images = prepared.job.collection.images
@@ -218,6 +219,7 @@ def _config(prepared: Prepared) -> dict[str, Any]:
     images = job.collection.images
     return {
         "version": __version__,
+        "name": job.name,
         "method": job.method,
         "recipe": job.recipe.model_dump(),
         "backbone": {

@@ -15,20 +15,24 @@ from legogcd.blocks import (
     SelfDistillation,
     SupCon,
     SupervisedCE,
+    SwappedPrediction,
     TwoViews,
 )
+from legogcd.blocks.view_consistency import ViewConsistency
 
 BRICKS: dict[str, Callable[[], Brick]] = {
     "InfoNCE": InfoNCE,
     "SupCon": SupCon,
     "SupervisedCE": SupervisedCE,
     "SelfDistillation": SelfDistillation,
+    "SwappedPrediction": SwappedPrediction,
     "MeanEntropy": MeanEntropy,
     "DualViewKL paper": lambda: DualViewKL("paper"),
     "DualViewKL released": lambda: DualViewKL("released"),
     "LocalEntropy paper": lambda: LocalEntropy(0.5, margin="paper"),
     "LocalEntropy released": lambda: LocalEntropy(0.5, margin="released"),
     "LocalEntropy": lambda: LocalEntropy(0.5, margin=None),
+    "ViewConsistency": lambda: ViewConsistency(0.1),
 }
 
 SHAPES = [(1, 1, 1, 2), (1, 3, 2, 4), (2, 2, 1, 3), (5, 4, 2, 6), (7, 6, 3, 2)]  # images, classes, known, dimensions
@@ -51,6 +55,21 @@ def random_views(
         n_known=n_known,
         epoch=epoch,
     )
+
+
+def comparable_views(seed: int, images: int = 6, dimensions: int = 8, **shape: int) -> TwoViews:
+    """Random views with features, a few of them alike, and the images' places in a collection."""
+    generator = torch.Generator().manual_seed(seed)
+    kinds = torch.randint(0, 3, (images,), generator=generator)
+    features = 3 * torch.randn(3, dimensions, generator=generator, dtype=torch.float64)[kinds]  # [B, D]
+    noise = torch.randn(2, images, dimensions, generator=generator, dtype=torch.float64)
+    index = 10 * torch.randperm(images, generator=generator)
+    return replace(random_views(seed, images, **shape), features=features + 0.2 * noise, index=index)
+
+
+def certain_of(first: int, second: int, images: int = 6, classes: int = 5) -> Tensor:
+    """Float64 logits [2, B, K] of views that are sure, all first ones of one class and all second ones of one."""
+    return 1e4 * torch.eye(classes, dtype=torch.float64)[[first, second]][:, None].repeat(1, images, 1)
 
 
 def unlabelled(views: TwoViews) -> TwoViews:

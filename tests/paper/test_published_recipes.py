@@ -3,15 +3,15 @@
 import pytest
 
 from legogcd.errors import UserError
-from legogcd.methods import Recipe
+from legogcd.methods import ParametricRecipe
 from legogcd.paper import choose_recipe, published, recipe_names
 
 BACKBONE = "facebook/dino-vitb16"
 
 
 def test_the_papers_recipe_is_section_two_with_cubs_settings() -> None:
-    assert choose_recipe("paper", "legogcd", BACKBONE) == choose_recipe("cub", "legogcd", BACKBONE) == Recipe()
-    paper = Recipe()
+    paper = ParametricRecipe()
+    assert choose_recipe("paper", "legogcd", BACKBONE) == choose_recipe("cub", "legogcd", BACKBONE) == paper
     assert (paper.supervised_weight, paper.learning_rate, paper.batch_size, paper.epochs) == (0.35, 0.1, 128, 200)
     assert (paper.momentum, paper.weight_decay, paper.final_rate, paper.start) == (0.9, 5e-5, 1e-3, "random")
     assert (paper.threshold, paper.mean_entropy_weight, paper.beta) == (0.7, 2, 2)

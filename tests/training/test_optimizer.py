@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from legogcd.methods import Recipe
-from legogcd.training.optimizer import build_optimizer, cosine_rate, set_rate
+from legogcd.training.optimizer import build_optimizer, rate_at, set_rate
 
 
 def test_biases_and_flat_parameters_are_not_decayed_and_frozen_ones_are_left_out() -> None:
@@ -23,7 +23,7 @@ def test_the_schedule_is_pytorchs_cosine_annealing() -> None:
     oracle = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(oracle, T_max=17, eta_min=0.3e-3)
     for epoch in range(17):
-        assert cosine_rate(recipe, epoch) == pytest.approx(oracle.param_groups[0]["lr"], rel=1e-9)
+        assert rate_at(recipe, epoch) == pytest.approx(oracle.param_groups[0]["lr"], rel=1e-9)
         oracle.step()
         scheduler.step()
 

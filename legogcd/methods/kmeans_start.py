@@ -1,0 +1,27 @@
+"""Where a classifier can start from: the classes that k-means sees in the untrained features."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from legogcd.clustering import semi_supervised_kmeans, starts_for
+from legogcd.methods.kmeans import directions
+
+
+def kmeans_centers(features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int) -> Tensor:
+    """A center a class [K, D] among the features' directions; classes 0..n_known−1 have labels, the others are -1.
+
+    Known ones are the means of their labelled images, new ones lie where semi-supervised k-means finds groups.
+
+    >>> features = np.array([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
+    >>> kmeans_centers(features, np.array([-1, -1, 0, -1]), n_classes=2, n_known=1, seed=0)
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    points = directions(features)  # [N, D]
+    n_init = starts_for(len(points), n_classes)
+    groups = semi_supervised_kmeans(points, labels, n_classes, seed=seed, n_init=n_init)
+    centers = groups.centers.copy()  # [K, D]
+    for known in range(n_known):
+        centers[known] = points[labels == known].mean(axis=0)
+    return torch.from_numpy(centers)
