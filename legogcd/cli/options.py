@@ -1,0 +1,154 @@
+"""Options that several commands share, and what they become."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from legogcd.errors import UserError
+
+if TYPE_CHECKING:
+    from legogcd.collection import Collection, Truth
+    from legogcd.training import KeepingRules
+
+
+class Device(StrEnum):
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+    mps = "mps"
+
+
+class Precision(StrEnum):
+    auto = "auto"
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
+class KeptDtype(StrEnum):
+    bf16 = "bf16"
+    fp16 = "fp16"
+    fp32 = "fp32"
+
+
+class Start(StrEnum):
+    random = "random"
+    kmeans = "kmeans"
+
+
+Images = Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder of images, searched recursively.")]
+Labels = Annotated[
+    str, typer.Option(help="CSV with columns path,label (paths relative to IMAGES), or `folders`: see --known.")
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|auto",
+        help="Categories in all, known and new; `auto` estimates it. With --labels folders: the number of sub-folders.",
+    ),
+]
+Known = Annotated[
+    str | None, typer.Option(help="With --labels folders: the sub-folders taken as known, like owl,hawk,finch.")
+]
+LabelledShare = Annotated[
+    float, typer.Option(help="With --labels folders: share of the known classes' images whose label is used.")
+]
+TruthFile = Annotated[Path | None, typer.Option(help="CSV path,label to score with; it is never used to train.")]
+RecipeName = Annotated[
+    str, typer.Option(help="`default` (ours, for photos), `paper`, or one of its data sets: cub, cifar100, ...")
+]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs to train; default: the recipe's.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change any weight, temperature or rate; may be repeated."),
+]
+Backbone = Annotated[
+    str, typer.Option(help="A name from `legogcd backbones`, a Hugging Face id, a model folder or a DINO .pth file.")
+]
+ImageSize = Annotated[int, typer.Option(help="Side of the square a backbone sees, in pixels.")]
+TrainBlocks = Annotated[
+    int, typer.Option(help="Train the last N blocks; 1 is the paper's choice and by far the fastest.")
+]
+Views = Annotated[
+    str, typer.Option(help="Random views kept of each image (2 or more), or `fresh` to encode anew every epoch (slow).")
+]
+Cache = Annotated[Path | None, typer.Option(help="Where kept views live; default: your cache folder.")]
+Budget = Annotated[str | None, typer.Option(help="Most disk for kept views, like 20GB; default: half of what is free.")]
+KeptAs = Annotated[KeptDtype, typer.Option(help="How kept views are stored.")]
+OnDevice = Annotated[Device, typer.Option(help="auto takes CUDA, then MPS, then the CPU.")]
+InPrecision = Annotated[Precision, typer.Option(help="auto takes bf16 where the hardware multiplies it.")]
+Threads = Annotated[int | None, typer.Option(help="CPU threads; default: all cores.")]
+
+
+def open_collection(
+    images: Path, labels: str, known: str | None, share: float, truth: Path | None, note: Callable[[str], None]
+) -> "tuple[Collection, Truth | None]":
+    """The images with the labels they have, and the truth where there is one."""
+    from legogcd.collection import find_images, from_folders, from_labels, read_labels, read_truth
+    from legogcd.collection.phrases import counted
+
+    found = find_images(images)
+    if found.ignored:
+        note(f"{counted(found.ignored, 'file')} passed over: not an image by name")
+    known_truth = read_truth(truth, found) if truth is not None else None
+    if known_truth is not None and known_truth.unmatched:
+        note(f"{counted(known_truth.unmatched, 'image')} of {truth} not there: not scored")
+    if labels != "folders":
+        if known is not None:
+            raise UserError("--known goes with --labels folders; a labels file names the known classes itself")
+        return from_labels(found, read_labels(Path(labels), found)), known_truth
+    names = [name.strip() for name in (known or "").split(",") if name.strip()]
+    collection, folder_truth = from_folders(found, names, share)
+    return collection, known_truth or folder_truth
+
+
+def count_classes(classes: str | None, collection: "Collection", truth: "Truth | None", labels: str) -> int | None:
+    """How many classes were asked for: a number, or None where they are to be estimated."""
+    if classes is not None and classes.strip().lower() == "auto":
+        return None
+    if classes is not None:
+        if not classes.strip().isdecimal():
+            raise UserError(f"--classes {classes}: expected a number, or auto")
+        return int(classes)
+    if truth is not None and labels == "folders":
+        return truth.n_classes(collection)
+    raise UserError("--classes is needed: how many categories there are in all, known and new, or auto to estimate it")
+
+
+def keeping_rules(views: str, cache: Path | None, budget: str | None, dtype: str) -> "KeepingRules":
+    """How views are kept."""
+    from legogcd.training import KeepingRules
+
+    if views != "fresh" and not (views.isdecimal() and int(views) >= 2):
+        raise UserError(f"--views {views}: expected a number from 2 up, or fresh")
+    count: Any = views if views == "fresh" else int(views)
+    return KeepingRules(count, cache, _bytes(budget) if budget is not None else None, str(dtype))
+
+
+def _bytes(text: str) -> int:
+    units = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+    number = text.strip().lower().rstrip("bkmgt ")
+    unit = text.strip().lower()[len(number) :].strip()
+    unit = unit if unit in units else f"{unit}b"
+    try:
+        return int(float(number) * units[unit])
+    except (ValueError, KeyError):
+        raise UserError(f"--disk-budget {text}: expected a size like 20GB or 500MB") from None
+
+
+def read_settings(pairs: list[str], **options: Any) -> dict[str, Any]:
+    """NAME=VALUE pairs and options that were given, as settings of a recipe."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UserError(f"--set {pair}: expected NAME=VALUE, like beta=1")
+        settings[name.strip()] = value.strip()
+    return settings | {name: value for name, value in options.items() if value is not None}
+
+
+def read_names(text: str) -> list[str]:
+    """A list with commas; blanks and empty parts do not count."""
+    return [name.strip() for name in text.split(",") if name.strip()]
