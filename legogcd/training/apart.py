@@ -20,7 +20,7 @@ def apart(function: Callable[..., T], *arguments: Any) -> tuple[T, int]:
     forked = "forkserver" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if forked else "spawn")
     if forked:
-        context.set_forkserver_preload(["legogcd.training"])  # the imports are paid once
+        context.set_forkserver_preload([function.__module__])  # its imports are paid once
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(_watched, function, *arguments).result()
 
