@@ -53,7 +53,7 @@ def main() -> None:
     setup = f"efficientnet-lite0, {options.image_size} px, recipe {options.recipe}, {options.known} known"
     name = options.images.resolve().name
     for seed in options.seeds:
-        for variant in VARIANTS:
+        for variant in (VARIANTS[number] for number in options.variants):
             key = {"dataset": name, "method": variant.method, "seed": seed, "setup": setup}
             key |= {"settings": settings_text(variant.settings), "epochs": options.epochs}
             if book.find(**key):
@@ -85,13 +85,18 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("images", type=Path, help="folder with one sub-folder a class")
     parser.add_argument("--known", type=int, required=True, help="how many sub-folders are known")
     parser.add_argument("--out", type=Path, required=True, help="CSV that collects the rows")
-    parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
+    parser.add_argument("--seeds", type=numbers, default=[0, 1, 2])
+    parser.add_argument("--variants", type=numbers, default=range(len(VARIANTS)), help="which of the list, from 0")
     parser.add_argument("--recipe", default="paper", help="whose threshold, β and ε")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--image-size", type=int, default=160)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--threads", type=int)
     return parser.parse_args()
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
 
 
 def table(rows: Sequence[Result]) -> Iterator[str]:

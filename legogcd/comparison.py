@@ -13,7 +13,7 @@ from legogcd.evaluation.results import Result, ResultBook, settings_text, spread
 from legogcd.files import write_text
 from legogcd.methods import METHODS, Recipe, check_method
 from legogcd.paper import choose_recipe
-from legogcd.paper.reproduce.run import keep_sample
+from legogcd.paper.sample import keep_sample
 from legogcd.report import draw_comparison
 from legogcd.training import Job, discover, prepare
 from legogcd.training.apart import apart

@@ -58,7 +58,7 @@ def discover(
     from legogcd.discovery import check_free
     from legogcd.evaluation import scoring
     from legogcd.paper import choose_recipe
-    from legogcd.paper.reproduce.run import keep_sample
+    from legogcd.paper.sample import keep_sample
     from legogcd.training import Job
     from legogcd.training import discover as run
     from legogcd.training.display import Screen

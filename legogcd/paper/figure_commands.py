@@ -7,7 +7,7 @@ import typer
 
 
 def figures(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, of one data set or of several.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders, of one data set or of several.")],
     out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
 ) -> None:
     """Draw the paper's figures of one or more runs, as PNG and SVG.

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from legogcd.collection import Collection, Truth
 from legogcd.errors import UserError
 from legogcd.files import replacing
+from legogcd.training import Outcome
 from legogcd.training.checkpoint import load_tensors
 
 SAMPLE = "sample.safetensors"
@@ -28,6 +29,18 @@ class Sample:
     n_known: int  # how many of `names` are known
     confidence: NDArray[np.float32]  # [M] of the unlabelled images whose true class is known
     in_known: NDArray[np.bool_]  # [M] whether the run sorted them into a known class, right or wrong
+
+
+def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Path) -> None:
+    """Leave in a run folder what the figures need of a scored run."""
+    unreadable = outcome.discovery.unreadable
+    rows = [row for row, name in enumerate(collection.images.names) if name not in unreadable]
+    readable = collection if len(rows) == len(collection) else collection.keep(rows)
+    positions = choose_sample(readable, truth)
+    assert outcome.features is not None
+    found = outcome.discovery
+    features = outcome.features(positions)
+    write_sample(out, readable, truth, positions, features, found.predicted, found.confidence)
 
 
 def choose_sample(

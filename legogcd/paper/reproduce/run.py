@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection import Collection, Truth
+from legogcd.collection import Collection
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
 from legogcd.methods import Recipe, check_method
 from legogcd.paper.datasets import dataset_named
 from legogcd.paper.recipes import choose_recipe
 from legogcd.paper.reproduce.cells import Cell
-from legogcd.paper.sample import choose_sample, write_sample
+from legogcd.paper.sample import keep_sample
 from legogcd.paper.splits import HeldOut, PaperSplit, paper_split
 from legogcd.training import Job, KeepingRules, Outcome, discover, sort_others
 from legogcd.training.display import Quiet
@@ -119,18 +119,6 @@ def run(cell: Cell, seed: int, protocol: Protocol, folder: Path, display: Quiet)
         seconds=round(time.monotonic() - began, 1),
         version=__version__,
     )
-
-
-def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Path) -> None:
-    """Leave in a run folder what the figures need of a scored run."""
-    unreadable = outcome.discovery.unreadable
-    rows = [row for row, name in enumerate(collection.images.names) if name not in unreadable]
-    readable = collection if len(rows) == len(collection) else collection.keep(rows)
-    positions = choose_sample(readable, truth)
-    assert outcome.features is not None
-    found = outcome.discovery
-    features = outcome.features(positions)
-    write_sample(out, readable, truth, positions, features, found.predicted, found.confidence)
 
 
 def stratified(groups: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:
