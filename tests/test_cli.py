@@ -283,3 +283,22 @@ def test_a_truth_that_scores_nothing_is_said_before_any_work(discover, pictures,
     truth = write_csv(tmp_path / "truth.csv", [("blue/00.png", "blue")])
     is_one_line(discover(pictures, "--labels", labels, "--classes", 4, "--truth", truth), "nothing to score")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_next_round_starts_from_what_was_confirmed(
+    discover, run_cli, labels: Path, pictures: Path, tmp_path: Path
+) -> None:
+    assert discover(pictures, "--labels", labels, "--classes", 4).exit_code == 0
+    with open(tmp_path / "run" / "predictions.csv", encoding="utf-8") as file:
+        groups = sorted({row["category"] for row in csv.DictReader(file) if row["status"] == "novel"})
+    assert run_cli("name", tmp_path / "run", groups[0], "snowy owl").exit_code == 0
+    assert run_cli("confirm", tmp_path / "run", "snowy owl").exit_code == 0
+    done = discover(pictures, "--from", tmp_path / "run", "--out", tmp_path / "second")
+    assert done.exit_code == 0, done.stderr
+    config = json.loads((tmp_path / "second" / "config.json").read_text())
+    assert config["known"] == ["blue", "green", "snowy owl"]
+    assert config["images"]["labelled"] > 8
+    other = write_csv(tmp_path / "other.csv", [("blue/00.png", "green")])
+    done = discover(pictures, "--from", tmp_path / "run", "--labels", other, "--out", tmp_path / "third")
+    assert done.exit_code == 2
+    assert "blue/00.png is 'blue' in" in done.stderr

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from legogcd.cli import edits
 from legogcd.cli.classes import estimate_classes
 from legogcd.cli.compare import compare
 from legogcd.cli.discover import discover, encode, evaluate
@@ -24,6 +25,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (discover, encode, evaluate, compare, estimate_classes):
+    app.command()(command)
+for command in (edits.name, edits.merge, edits.split, edits.confirm, edits.undo):
     app.command()(command)
 
 

@@ -96,7 +96,7 @@ def curve_lines(found: "Estimate", width: int = 50) -> list[str]:
 
 
 def _estimate(job: "Job", approach: str | None, most: int | None, display: "Quiet") -> "Estimate":
-    from legogcd.clustering.how_many import DEFAULT_APPROACH, estimate_classes
+    from legogcd.clustering.how_many import estimate_classes
     from legogcd.training import prepare
     from legogcd.training.draw import clustering_images
 
@@ -106,9 +106,9 @@ def _estimate(job: "Job", approach: str | None, most: int | None, display: "Quie
     return estimate_classes(
         prepared.directions(chosen),
         prepared.collection.labels[chosen],
-        approach=approach or DEFAULT_APPROACH,
         most=most,
         seed=job.seed,
+        **({} if approach is None else {"approach": approach}),
     )
 
 

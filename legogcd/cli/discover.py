@@ -7,6 +7,7 @@ import typer
 
 from legogcd.cli import options as o
 from legogcd.cli.classes import estimated
+from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.collection import Collection
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
 
 def discover(
     images: o.Images,
-    labels: o.Labels,
     out: Annotated[Path, typer.Option(help="Folder for the run; must not hold one yet.")],
+    labels: o.LabelsIfAny = None,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Start from the labels given to RUN and those confirmed in it."),
+    ] = None,
     classes: o.Classes = None,
     known: o.Known = None,
     labelled_share: o.LabelledShare = 0.5,
@@ -54,6 +59,10 @@ def discover(
     config.json and model.safetensors. To try it on a data set with one folder a class:
 
         legogcd discover birds --labels folders --known owl,hawk,finch --out run
+
+    After `legogcd name` and `confirm` (docs/edits.md), the next round starts from what you confirmed:
+
+        legogcd discover photos --from run --out run2
     """
     from legogcd.discovery import check_free
     from legogcd.evaluation import scoring
@@ -66,8 +75,14 @@ def discover(
     display = Screen()
     if not resume:
         check_free(out)  # before anything long
-    collection, known_truth = o.open_collection(images, labels, known, labelled_share, truth, display.note)
-    n_classes = o.count_classes(classes, collection, known_truth, labels)
+    if from_run is not None:
+        collection, known_truth = o.open_next_round(images, from_run, labels, truth, display.note)
+        n_classes = o.count_classes(classes or o.categories_now(from_run), collection, known_truth, None)
+    elif labels is not None:
+        collection, known_truth = o.open_collection(images, labels, known, labelled_share, truth, display.note)
+        n_classes = o.count_classes(classes, collection, known_truth, labels)
+    else:
+        raise UserError("--labels is needed: a CSV with columns path,label, or folders; or --from RUN")
     settings = o.read_settings(set_ or [], epochs=epochs, start=start)
     job = Job(
         collection=collection,

@@ -42,6 +42,9 @@ Images = Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder of images
 Labels = Annotated[
     str, typer.Option(help="CSV with columns path,label (paths relative to IMAGES), or `folders`: see --known.")
 ]
+LabelsIfAny = Annotated[
+    str | None, typer.Option(help="CSV with columns path,label (paths relative to IMAGES), or `folders`: see --known.")
+]
 Classes = Annotated[
     str | None,
     typer.Option(
@@ -104,7 +107,41 @@ def open_collection(
     return collection, known_truth or folder_truth
 
 
-def count_classes(classes: str | None, collection: "Collection", truth: "Truth | None", labels: str) -> int | None:
+def open_next_round(
+    images: Path, run: Path, labels: str | None, truth: Path | None, note: Callable[[str], None]
+) -> "tuple[Collection, Truth | None]":
+    """The images with the labels a run was given and those confirmed in it; a labels file may add to them."""
+    from legogcd.collection import find_images, from_labels, read_labels, read_truth
+    from legogcd.collection.phrases import counted
+    from legogcd.edits import confirmed_labels
+
+    if labels == "folders":
+        raise UserError(
+            "--labels folders does not go with --from: its labels come from RUN; a CSV file may add to them"
+        )
+    found = find_images(images)
+    there, confirmed = set(found.names), confirmed_labels(run)
+    gone = len(confirmed.keys() - there)
+    if gone:
+        note(f"{counted(gone, 'labelled image')} of {run} not there any more")
+    merged = {path: label for path, label in confirmed.items() if path in there}
+    added = read_labels(Path(labels), found) if labels is not None else {}
+    for path, label in added.items():
+        if merged.setdefault(path, label) != label:
+            raise UserError(f"{path} is {merged[path]!r} in {run} and {label!r} in {labels}; settle which it is")
+    return from_labels(found, merged), read_truth(truth, found) if truth is not None else None
+
+
+def categories_now(run: Path) -> str:
+    """As many categories as a run has after its edits."""
+    from legogcd.edits import current
+
+    return str(current(run)["category"].nunique())
+
+
+def count_classes(
+    classes: str | None, collection: "Collection", truth: "Truth | None", labels: str | None
+) -> int | None:
     """How many classes were asked for: a number, or None where they are to be estimated."""
     if classes is not None and classes.strip().lower() == "auto":
         return None

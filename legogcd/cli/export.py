@@ -1,0 +1,81 @@
+"""A finished run in the format of another tool."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class To(StrEnum):
+    folders = "folders"
+    csv = "csv"
+    label_studio = "label-studio"
+    fiftyone = "fiftyone"
+    coco = "coco"
+    yolo_cls = "yolo-cls"
+    hf_dataset = "hf-dataset"
+
+
+class LinkAs(StrEnum):
+    symlink = "symlink"
+    hard = "hard"
+    copy = "copy"
+
+
+class Status(StrEnum):
+    labelled = "labelled"
+    known = "known"
+    novel = "novel"
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    to: Annotated[To, typer.Option(help="The format.")],
+    out: Annotated[Path, typer.Option(help="New or empty folder; with csv and coco also a file, like sorted.csv.")],
+    images: Annotated[Path | None, typer.Option(help="Where the images are now, if they moved since the run.")] = None,
+    only: Annotated[
+        list[Status] | None, typer.Option(help="Leave out images of any other status; may be repeated.")
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="Leave out images without a label that the model is less sure of.")
+    ] = 0.0,
+    link: Annotated[
+        LinkAs, typer.Option(help="How images get into folders; where links are not possible they are copied.")
+    ] = LinkAs.symlink,
+    url_prefix: Annotated[
+        str | None,
+        typer.Option(help="With label-studio: what comes before an image's path, like https://host/photos/."),
+    ] = None,
+    val_share: Annotated[float, typer.Option(help="With yolo-cls: share of each category to validate with.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="With yolo-cls: seed of the draw into train and val.")] = 0,
+) -> None:
+    """Write a finished run in the format of another tool; images are linked, copied or named, never moved.
+
+    For example, one folder a category, without what the model is unsure of:
+
+        legogcd export run --to folders --min-confidence 0.5 --out sorted
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from legogcd.export import Include, export_run
+    from legogcd.export.selection import STATUSES
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as shown:
+        task = shown.add_task("writing", total=None)
+        exported = export_run(
+            run,
+            to.value,
+            out,
+            images=images,
+            link=link.value,
+            include=Include([status.value for status in only] if only else STATUSES, min_confidence),
+            url_prefix=url_prefix,
+            val_share=val_share,
+            seed=seed,
+            progress=lambda done, total: shown.update(task, completed=done, total=total),
+        )
+    for line in exported.lines():
+        typer.echo(line)

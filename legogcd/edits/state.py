@@ -1,0 +1,208 @@
+"""Where every image is after some edits, and whether a further edit fits."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from legogcd.collection.phrases import counted, some_of
+from legogcd.discovery import novel_name
+from legogcd.edits.kinds import Change, Confirm, Merge, Name, Split
+from legogcd.edits.names import clean_name, find_path, find_spelled, group_number, no_category, no_image, shown
+from legogcd.errors import UserError
+
+
+class State:
+    """The images of a run by category. ``resolve`` checks an edit and completes it, ``apply`` carries it out.
+
+    ``labelled`` and ``confirmed`` are the images whose category counts as a label: given to the run, or confirmed.
+    """
+
+    def __init__(self, predictions: pd.DataFrame) -> None:
+        self._table = predictions
+        paths, categories = predictions["path"].tolist(), predictions["category"].tolist()
+        twice = [path for path, count in Counter(paths).items() if count > 1]
+        if twice:
+            raise UserError(f"predictions.csv names {some_of(twice, 3)} more than once; an edit could mean either")
+        self._category: dict[str, str] = dict(zip(paths, categories, strict=True))  # by path
+        self._images: dict[str, set[str]] = {}  # by category
+        for path, category in self._category.items():
+            self._images.setdefault(category, set()).add(path)
+        status = predictions["status"]
+        self._known: set[str] = set(predictions["category"][status != "novel"])
+        self.labelled: set[str] = set(predictions["path"][status == "labelled"])
+        self.confirmed: set[str] = set()
+        self._became: dict[str, str] = {}  # where a category that is gone went
+        numbers = (group_number(name) for name in {*categories, *predictions["predicted"]})
+        self._newest = max((number for number in numbers if number is not None), default=0)
+
+    def size(self, category: str) -> int:
+        """How many images a category has."""
+        return len(self._images.get(category, ()))
+
+    def frame(self) -> pd.DataFrame:
+        """One row an image, as predictions.csv, with the categories and statuses of now and ``confirmed``."""
+        frame = self._table.copy()
+        paths = frame["path"].tolist()
+        frame["category"] = [self._category[path] for path in paths]
+        frame["status"] = [self._status(path) for path in paths]
+        frame["confirmed"] = [path in self.confirmed for path in paths]
+        return frame
+
+    def labels(self) -> dict[str, str]:
+        """Label by path, in the order of predictions.csv; a group of labelled images must have a name."""
+        found = {path: name for path, name in self._category.items() if self._has_label(path)}
+        nameless = Counter(name for name in found.values() if group_number(name) is not None)
+        for name, count in nameless.items():
+            raise UserError(
+                f"{name} has {counted(count, 'confirmed image')} but no name; "
+                f"give it one first: legogcd name RUN {name} NAME"
+            )
+        return found
+
+    def confirmation(self, categories: Sequence[str], images: Sequence[str]) -> Confirm:
+        """The edit that confirms the images of ``categories``, and ``images``, as they are now."""
+        wanted = {self._find_category(name) for name in categories}
+        single = {self._find_image(path) for path in images}
+        chosen: dict[str, list[str]] = {}
+        for path, category in self._category.items():
+            if category in wanted or path in single:
+                chosen.setdefault(category, []).append(path)
+        return Confirm({category: tuple(paths) for category, paths in chosen.items()})
+
+    def resolve(self, edit: Change) -> Change:
+        """The edit with its names as they are kept and nothing left open; UserError where it does not fit."""
+        match edit:
+            case Name():
+                return self._resolve_name(edit)
+            case Merge():
+                return self._resolve_merge(edit)
+            case Split():
+                return self._resolve_split(edit)
+            case Confirm():
+                return self._resolve_confirm(edit)
+
+    def apply(self, edit: Change) -> None:
+        """Carry out an edit that ``resolve`` returned."""
+        match edit:
+            case Name():
+                self._pour(edit.category, edit.name)
+            case Merge():
+                for category in edit.categories:
+                    self._pour(category, edit.into)
+            case Split():
+                assert edit.into is not None
+                self._move(edit.images, edit.into)
+                self.labelled.difference_update(edit.images)
+                self.confirmed.difference_update(edit.images)
+                self._newest = max(self._newest, group_number(edit.into) or 0)
+            case Confirm():
+                self.confirmed.update(path for paths in edit.images.values() for path in paths)
+
+    def _resolve_name(self, edit: Name) -> Name:
+        category, name = self._find_category(edit.category), clean_name(edit.name)
+        taken = find_spelled(name, self._images)
+        if taken == category:
+            raise UserError(f"{shown(category)} has that name already")
+        if taken is not None:
+            kind = "known class" if taken in self._known else "group"
+            raise UserError(
+                f"there is a {kind} {taken!r} already; to make them one: "
+                f"legogcd merge RUN {shlex.quote(taken)} {shlex.quote(category)}"
+            )
+        return Name(category, name)
+
+    def _resolve_merge(self, edit: Merge) -> Merge:
+        into = self._find_category(edit.into)
+        categories = tuple(dict.fromkeys(self._find_category(name) for name in edit.categories))
+        if not categories:
+            raise UserError(f"nothing to merge into {shown(into)}; name one more category, or several")
+        if into in categories:
+            raise UserError(f"{shown(into)} cannot be merged into itself; name different categories")
+        named = [name for name in categories if group_number(name) is None]
+        if group_number(into) is not None and named:
+            raise UserError(
+                f"{named[0]!r} would lose its name in {into}; turn them round: "
+                f"legogcd merge RUN {shlex.quote(named[0])} {into}"
+            )
+        return Merge(into, categories)
+
+    def _resolve_split(self, edit: Split) -> Split:
+        category = self._find_category(edit.category)
+        images = tuple(dict.fromkeys(self._find_image(path) for path in edit.images))
+        if not images:
+            raise UserError(f"no image was given to split off {shown(category)}")
+        self._check_in(category, images)
+        if len(images) == self.size(category):
+            raise UserError(f"these are all images of {shown(category)}; use name or merge for the whole of it")
+        into = self._resolve_into(edit.into)
+        if into == category:
+            raise UserError(f"the images are in {shown(category)} already; split them off into another category")
+        return Split(category, images, into)
+
+    def _resolve_into(self, into: str | None) -> str:
+        following = novel_name(self._newest + 1)
+        if into is None or into == following:
+            return following
+        return find_spelled(into, self._images) or clean_name(into)
+
+    def _resolve_confirm(self, edit: Confirm) -> Confirm:
+        chosen: dict[str, tuple[str, ...]] = {}
+        for name, written in edit.images.items():
+            category, images = self._find_category(name), [self._find_image(path) for path in written]
+            self._check_in(category, images)
+            fresh = tuple(path for path in dict.fromkeys(images) if not self._has_label(path))
+            if fresh:
+                chosen[category] = fresh
+        if not any(edit.images.values()):
+            raise UserError("no image was given to confirm")
+        if not chosen:
+            raise UserError(
+                f"nothing to confirm: every image of {some_of([*edit.images], 3)} given has a label already"
+            )
+        return Confirm(chosen)
+
+    def _find_category(self, written: str) -> str:
+        found = find_spelled(written, self._images)
+        if found is not None:
+            return found
+        if written in self._became:
+            now = written
+            while now not in self._images:
+                now = self._became[now]
+            raise UserError(f"{shown(written)} is now {shown(now)}; use that name")
+        raise UserError(no_category(written, [*self._images]))
+
+    def _find_image(self, written: str) -> str:
+        found = find_path(written, self._category)
+        if found is None:
+            raise UserError(no_image(written, [*self._category]))
+        return found
+
+    def _check_in(self, category: str, images: Iterable[str]) -> None:
+        for path in images:
+            if self._category[path] != category:
+                raise UserError(f"{path!r} is in {shown(self._category[path])}, not in {shown(category)}")
+
+    def _pour(self, category: str, into: str) -> None:
+        """All images of a category go to another, which is known if either was."""
+        if category in self._known:
+            self._known.remove(category)
+            self._known.add(into)
+        self._move(self._images.pop(category), into)
+        self._became[category] = into
+
+    def _move(self, images: Iterable[str], into: str) -> None:
+        for path in images:
+            self._images.get(self._category[path], set()).discard(path)
+            self._category[path] = into
+            self._images.setdefault(into, set()).add(path)
+
+    def _has_label(self, path: str) -> bool:
+        return path in self.labelled or path in self.confirmed
+
+    def _status(self, path: str) -> str:
+        if path in self.labelled:
+            return "labelled"
+        return "known" if self._category[path] in self._known else "novel"
