@@ -1,19 +1,15 @@
 """Semi-supervised k-means: labelled points stay in their class, new clusters form among the unlabelled."""
 
-import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from legogcd.clustering.kmeans import Clustering
-from legogcd.clustering.points import as_points, check_enough
+from legogcd.clustering.means import cluster_means, exact_means
+from legogcd.clustering.nearest import Nearest
+from legogcd.clustering.points import Floats, Ints, as_points, check_enough, chunks, squared_norms
+from legogcd.clustering.seeding import Seeding, Start
 from legogcd.errors import UserError
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-
-_CHUNK_CELLS = 4_000_000  # distances held at a time: 16 MB
 
 
 def semi_supervised_kmeans(
@@ -31,6 +27,10 @@ def semi_supervised_kmeans(
     to the inertia. Taken plainly, a mean of many labelled points would win against a new center, which is one noisy
     point, also where it is wrong.
 
+    Distances are float32 matrix products over chunks of points; means are summed in float64. A search after a move
+    looks only at the centers that moved. Beside the features it holds 4·N·D bytes, their centered copy, and while
+    starting and averaging at most a quarter of that (for D below 100 up to 400 bytes a point); nothing of size N·K.
+
     >>> x = [[0.0], [0.2], [5.0], [9.0], [9.2]]
     >>> semi_supervised_kmeans(x, [0, -1, -1, 1, -1], k=3, seed=0).labels.tolist()
     [0, 0, 2, 1, 1]
@@ -42,10 +42,12 @@ def semi_supervised_kmeans(
 
     order = np.argsort(classes < 0, kind="stable")  # labelled first: both parts are then views of one array
     origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)
-    run = _Run(points[order] - origin, classes[order][: int((classes >= 0).sum())], k, n_known)
-    random = np.random.default_rng(seed)
+    centered = points[order]
+    centered -= origin
+    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_known)
     n_starts = n_init if k > n_known else 1  # without new centers every start is the same
-    best = min((run.fit(random, max_iter, tol) for _ in range(n_starts)), key=lambda found: found.inertia)
+    starts = run.seeding.starts(np.random.default_rng(seed), n_starts)
+    best = min((run.fit(start, max_iter, tol) for start in starts), key=lambda found: found.inertia)
 
     assigned = np.empty(len(points), dtype=np.int64)
     assigned[order] = best.labels
@@ -65,93 +67,58 @@ class _Run:
     """Points with their mean at 0 (so that ‖x‖² − 2x·c + ‖c‖² does not cancel), the labelled ones first."""
 
     def __init__(self, points: Floats, held: Ints, k: int, n_known: int) -> None:
-        self.points, self.held, self.k, self.n_known = points, held, k, n_known
+        self.points, self.held, self.k = points, held, k
         self.free = points[len(held) :]  # [U, D] the unlabelled
-        self.free_norms = np.einsum("nd,nd->n", self.free, self.free)  # [U]
-        stands_for = np.concatenate([np.bincount(held, minlength=n_known), np.ones(k - n_known)])
-        self.joining = (stands_for / (stands_for + 1)).astype(np.float32)  # [K]
-        self.variance = float(points.var(axis=0, dtype=np.float64).mean())
+        norms = squared_norms(points)
+        self.free_norms = norms[len(held) :]
+        self.variance = float(norms.mean(dtype=np.float64)) / points.shape[1]
+        known = exact_means(points, held, np.zeros((n_known, points.shape[1]), dtype=np.float32))
+        self.seeding = Seeding(self.free, self.free_norms, known, np.bincount(held, minlength=n_known), k)
 
-    def fit(self, random: np.random.Generator, max_iter: int, tol: float) -> Clustering:
-        centers = self._start(random)
+    def fit(self, start: Start, max_iter: int, tol: float) -> Clustering:
+        """Move centers to means, points to nearest centers, until the centers hardly move."""
+        clusters = np.concatenate([self.held, start.clusters])
+        centers = np.zeros((self.k, self.points.shape[1]), dtype=np.float32)
+        centers = self._means(clusters, start.cost, centers, np.arange(self.k))
+        nearest = Nearest(self.free, self.free_norms, centers)
         for _ in range(max_iter):
-            moved = self._means(*self._assign(centers))
-            move = float(((moved - centers).astype(np.float64) ** 2).sum())
+            before, clusters = clusters, np.concatenate([self.held, nearest.chosen])
+            changed = self._changed(before, clusters)
+            moved = self._means(clusters, nearest.distances, centers, changed)
+            move = float(((moved[changed] - centers[changed]).astype(np.float64) ** 2).sum())
             centers = moved
+            nearest.follow(centers, changed)
             if move <= tol * self.variance:
                 break
-        assigned, _ = self._assign(centers)
+        centers = exact_means(self.points, clusters, centers)
+        assigned = np.concatenate([self.held, nearest.chosen])
         return Clustering(assigned, centers, self._inertia(centers, assigned))
 
-    def _start(self, random: np.random.Generator) -> Floats:
-        """Centers after a first assignment to the seeds, at the cost of joining them."""
-        return self._means(*self._assign(self.seeds(random), self.joining))
+    def _changed(self, before: Ints, after: Ints) -> Ints:
+        """Clusters whose points changed, and empty ones: the others' means are what they were."""
+        differs = before != after
+        empty = np.bincount(after, minlength=self.k) == 0
+        return np.union1d(np.concatenate([before[differs], after[differs]]), np.flatnonzero(empty))
 
-    def seeds(self, random: np.random.Generator) -> Floats:
-        """Labelled means, then k-means++: each new center is drawn ∝ cost, the best of several draws stays."""
-        centers = np.zeros((self.k, self.points.shape[1]), dtype=np.float32)
-        labelled = self.points[: len(self.held)]
-        for c in range(self.n_known):
-            centers[c] = labelled[self.held == c].mean(axis=0, dtype=np.float64)
-        cost = np.ones(len(self.free), dtype=np.float32)  # [U] of joining the best center; alike until there is one
-        if self.n_known:
-            _, cost = self._assign(centers[: self.n_known], self.joining[: self.n_known])
-        tries = 2 + int(math.log(self.k))
-        for c in range(self.n_known, self.k):
-            total = cost.sum(dtype=np.float64)
-            drawn = random.choice(len(self.free), size=tries, p=cost / total if total > 0 else None)
-            after = self._distances(slice(None), self.free[drawn]) * self.joining[c]  # [U, tries]
-            if c > 0:
-                after = np.minimum(after, cost[:, None])
-            best = int(after.sum(axis=0, dtype=np.float64).argmin())
-            centers[c], cost = self.free[drawn[best]], after[:, best]
-        return centers
+    def _means(self, clusters: Ints, distances: Floats, centers: Floats, changed: Ints) -> Floats:
+        """Centers [K, D] with the ``changed`` ones at the means of their points.
 
-    def _distances(self, part: slice, centers: Floats) -> Floats:
-        """Squared distances [rows, K] of some unlabelled points to centers [K, D]."""
-        norms = np.einsum("kd,kd->k", centers, centers)
-        distances: Floats = self.free[part] @ centers.T
-        distances *= -2
-        distances += norms
-        distances += self.free_norms[part, None]
-        return np.maximum(distances, 0, out=distances)
-
-    def _assign(self, centers: Floats, weights: Floats | None = None) -> tuple[Ints, Floats]:
-        """Cluster of every point [N], and the unlabelled points' (weighted) squared distances [U] to theirs."""
-        chosen = np.empty(len(self.free), dtype=np.int64)
-        nearest = np.empty(len(self.free), dtype=np.float32)
-        rows = max(1, _CHUNK_CELLS // len(centers))
-        for begin in range(0, len(self.free), rows):
-            part = slice(begin, begin + rows)
-            distances = self._distances(part, centers)  # [rows, K]
-            if weights is not None:
-                distances *= weights
-            chosen[part] = distances.argmin(axis=1)
-            nearest[part] = distances.min(axis=1)
-        return np.concatenate([self.held, chosen]), nearest
-
-    def _means(self, assigned: Ints, distances: Floats) -> Floats:
-        """Mean of each cluster's points [K, D]; empty clusters go to the unlabelled points farthest from theirs."""
-        order = np.argsort(assigned, kind="stable")
-        ends = np.cumsum(np.bincount(assigned, minlength=self.k))
-        centers = np.empty((self.k, self.points.shape[1]), dtype=np.float32)
-        empty = []
-        for c, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            if begin == end:
-                empty.append(c)
-            else:
-                centers[c] = self.points[order[begin:end]].mean(axis=0, dtype=np.float64)
-        if empty:
+        Empty clusters go to the unlabelled points farthest from their centers, by ``distances`` [U].
+        """
+        centers = centers.copy()
+        empty = changed[np.bincount(clusters, minlength=self.k)[changed] == 0]
+        filled = np.setdiff1d(changed, empty)
+        if len(filled):
+            centers[filled] = cluster_means(self.points, clusters, filled)
+        if len(empty):
             centers[empty] = self.free[np.argsort(-distances, kind="stable")[: len(empty)]]
         return centers
 
     def _inertia(self, centers: Floats, assigned: Ints) -> float:
-        rows = max(1, _CHUNK_CELLS // self.points.shape[1])
         total = 0.0
-        for begin in range(0, len(self.points), rows):
-            part = slice(begin, begin + rows)
+        for part in chunks(*self.points.shape):
             away = self.points[part] - centers[assigned[part]]  # [rows, D]
-            total += float(np.einsum("nd,nd->n", away, away).sum(dtype=np.float64))
+            total += float(squared_norms(away).sum(dtype=np.float64))
         return total
 
 
@@ -172,4 +139,4 @@ def _check_counts(points: Floats, classes: Ints, k: int, n_known: int) -> None:
     if k < max(n_known, 1):
         raise UserError(f"{k} clusters were asked for, but {n_known} classes are labelled; ask for at least as many")
     check_enough(points, k, "clusters")
-    check_enough(points[classes < 0], k - n_known, "new clusters")
+    check_enough(points, k - n_known, "new clusters", rows=np.flatnonzero(classes < 0))

@@ -57,10 +57,22 @@ def _simgcd(name: str, description: str) -> Entry:
 
 METHODS: dict[str, Entry] = {
     "kmeans": Entry("k-means on the untrained features; trains nothing", KMeansRecipe, KMeans),
-    "gcd": Entry("GCD (CVPR 2022): contrastive terms, then semi-supervised k-means", GCDRecipe, GCD),
-    "rankstats": Entry("RankStats+: pairs by their strongest feature dimensions", RankStatsRecipe, RankStats),
+    "gcd": Entry(
+        "GCD (CVPR 2022): contrastive terms, then semi-supervised k-means", GCDRecipe, GCD, {"learning_rate": 0.02}
+    ),
+    "rankstats": Entry(
+        "RankStats+: pairs by their strongest feature dimensions",
+        RankStatsRecipe,
+        RankStats,
+        {"start": "kmeans", "learning_rate": 0.001},
+    ),
     "uno": Entry("UNO+: several heads, balanced pseudo-labels, swapped prediction", UNORecipe, UNO),
-    "orca": Entry("ORCA (ICLR 2022): neighbor pairs, uncertainty-adaptive margin", ORCARecipe, ORCA),
+    "orca": Entry(
+        "ORCA (ICLR 2022): neighbor pairs, uncertainty-adaptive margin",
+        ORCARecipe,
+        ORCA,
+        {"start": "kmeans", "learning_rate": 0.05},
+    ),
     **{
         name: _simgcd(name, description)
         for name, description in {

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.clustering import kmeans, semi_supervised_kmeans
+from legogcd.clustering.nearest import Nearest
+from legogcd.clustering.seeding import Seeding
 from legogcd.clustering.semi_supervised import _Run
 from legogcd.errors import UserError
 from legogcd.evaluation import clustering_accuracy
@@ -43,29 +45,14 @@ def slow_semi_supervised(features, labels, centers, steps):
     return clusters, centers, sum(((p - centers[c]) ** 2).sum() for p, c in zip(x, clusters, strict=True))
 
 
-def test_seeds_are_labelled_means_and_unlabelled_points():
-    features, truth = blobs(0, spread=1.5)
-    features -= features.mean(axis=0)
-    order = np.argsort(partly(truth, 3) < 0, kind="stable")
-    labels, points = partly(truth, 3)[order], features[order]
-    seeds = _Run(points, labels[labels >= 0], k=6, n_known=3).seeds(np.random.default_rng(0))
-    for c in range(3):
-        np.testing.assert_allclose(seeds[c], points[labels == c].mean(axis=0), atol=1e-6)
-    chosen = [np.flatnonzero((points[labels < 0] == seed).all(axis=1)) for seed in seeds[3:]]
-    assert all(len(found) == 1 for found in chosen)
-    assert len(np.unique(np.concatenate(chosen))) == 3
-
-
 def test_the_first_assignment_adds_least_to_the_inertia():
     # the point at 4 is nearer to the labelled mean (3 away) than to the new seed (3.5), but joining it adds more:
     # 9 · 4/5 = 7.2 against 12.25 · 1/2 = 6.1
-    points = np.array([[1.0], [1.0], [1.0], [1.0], [7.5], [4.0]], dtype=np.float32)
-    run = _Run(points, np.zeros(4, dtype=np.int64), k=2, n_known=1)
-    seeds = np.array([[1.0], [7.5]], dtype=np.float32)
-    assert run._assign(seeds)[0].tolist() == [0, 0, 0, 0, 1, 0]
-    assigned, cost = run._assign(seeds, run.joining)
-    assert assigned.tolist() == [0, 0, 0, 0, 1, 1]
-    np.testing.assert_allclose(cost, [0, 6.125])
+    points = np.array([[7.5], [4.0]], dtype=np.float32)
+    seeding = Seeding(points, points[:, 0] ** 2, np.array([[1.0]], dtype=np.float32), np.array([4]), k=2)
+    starts = {int(start.drawn[0]): start for start in seeding.starts(np.random.default_rng(0), 20)}
+    assert starts[0].clusters.tolist() == [1, 1]
+    np.testing.assert_allclose(starts[0].cost, [0, 6.125])
 
 
 def test_new_clusters_are_not_starved_by_known_means_in_noise():
@@ -162,7 +149,7 @@ def test_chunks_change_nothing(monkeypatch):
     features, truth = blobs(2)
     labels = partly(truth, 3)
     whole = semi_supervised_kmeans(features, labels, 6, seed=0)
-    monkeypatch.setattr("legogcd.clustering.semi_supervised._CHUNK_CELLS", 50)
+    monkeypatch.setattr("legogcd.clustering.points.CHUNK_CELLS", 50)
     parts = semi_supervised_kmeans(features, labels, 6, seed=0)
     np.testing.assert_array_equal(parts.labels, whole.labels)
     assert parts.inertia == pytest.approx(whole.inertia, rel=1e-6)
@@ -182,10 +169,12 @@ def test_no_cluster_stays_empty_while_points_differ(seed):
 
 def test_an_empty_cluster_is_put_where_the_error_is_largest():
     points = np.array([[-4.0], [-3.0], [1.0], [6.0]], dtype=np.float32)
-    run = _Run(points, np.array([0]), k=3, n_known=1)
-    assigned, distances = run._assign(np.array([[-4.0], [2.0], [50.0]], dtype=np.float32))
-    assert assigned.tolist() == [0, 0, 1, 1]
-    np.testing.assert_allclose(run._means(assigned, distances), [[-3.5], [3.5], [6.0]])
+    run, centers = _Run(points, np.array([0]), k=3, n_known=1), np.array([[-4.0], [2.0], [50.0]], dtype=np.float32)
+    nearest = Nearest(run.free, run.free_norms, centers)
+    clusters = np.concatenate([run.held, nearest.chosen])
+    assert clusters.tolist() == [0, 0, 1, 1]
+    means = run._means(clusters, nearest.distances, centers, np.arange(3))
+    np.testing.assert_allclose(means, [[-3.5], [3.5], [6.0]])
 
 
 def test_as_many_clusters_as_known_classes_and_nothing_unlabelled():
