@@ -11,6 +11,7 @@ from legogcd.cli import edits
 from legogcd.cli.classes import estimate_classes
 from legogcd.cli.compare import compare
 from legogcd.cli.discover import discover, encode, evaluate
+from legogcd.cli.export import export
 from legogcd.errors import UserError
 from legogcd.paper.commands import datasets
 from legogcd.paper.figure_commands import figures
@@ -24,10 +25,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (discover, encode, evaluate, compare, estimate_classes):
+for command in (discover, encode, evaluate, compare, estimate_classes, export):
     app.command()(command)
-for command in (edits.name, edits.merge, edits.split, edits.confirm, edits.undo):
-    app.command()(command)
+for edit in (edits.name, edits.merge, edits.split, edits.confirm, edits.undo):
+    app.command()(edit)
 
 
 @app.command()
@@ -75,7 +76,7 @@ def main() -> None:
     except UserError as mistake:
         code = _complain(str(mistake))
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("legogcd: interrupted; the same command with --resume goes on", err=True)
+        typer.echo("legogcd: interrupted; the same command goes on (discover: with --resume)", err=True)
         code = 130
     except Exception as error:
         if not hasattr(error, "format_message"):  # what click, typer's own copy of it too, gives a wrong command line

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -103,12 +103,13 @@ def _estimate(job: "Job", approach: str | None, most: int | None, display: "Quie
     prepared = prepare(job, display)
     display.note("estimating the number of classes")
     chosen = clustering_images(prepared.collection.labels, job.seed)
+    given: dict[str, Any] = {} if approach is None else {"approach": approach}
     return estimate_classes(
         prepared.directions(chosen),
         prepared.collection.labels[chosen],
         most=most,
         seed=job.seed,
-        **({} if approach is None else {"approach": approach}),
+        **given,
     )
 
 
