@@ -10,7 +10,7 @@ from legogcd.collection import Truth
 from legogcd.errors import UserError
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text, spread
-from legogcd.files import write_text
+from legogcd.files import slug, write_text
 from legogcd.methods import METHODS, Recipe, check_method
 from legogcd.paper import choose_recipe
 from legogcd.paper.sample import keep_sample
@@ -73,7 +73,8 @@ def run_comparison(comparison: Comparison, out: Path, display: Quiet) -> list[Re
         if book.find(**key):
             continue
         display.note(f"run {number} of {len(runs)}: {run[0]}, seed {run[1]}")
-        folder = out / "runs" / f"{jobs[run].method}-seed-{run[1]}"
+        how = slug(f"{comparison.recipe} {settings_text(comparison.settings)}")
+        folder = out / "runs" / how / f"{jobs[run].method}-seed-{run[1]}"
         result, memory = apart(_run, jobs[run], comparison.truth, key, folder, isinstance(display, Screen))
         book.add(result.model_copy(update={"peak_memory": memory}))
     results = [result for key in wanted for result in book.find(**key)]

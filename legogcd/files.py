@@ -1,6 +1,7 @@
-"""Writing files so that a reader sees the old content or the new, never half of either."""
+"""Writing files so that a reader sees the old content or the new, never half of either; plain names for them."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,3 +32,12 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write UTF-8 text atomically, with the same line ends on every system."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode())
+
+
+def slug(text: str) -> str:
+    """A text as a plain file name.
+
+    >>> slug("legogcd beta=1, seed 0")
+    'legogcd-beta=1-seed-0'
+    """
+    return re.sub(r"[^A-Za-z0-9.+=]+", "-", text).strip("-")

@@ -1,7 +1,7 @@
 """Recipes made of bricks. A method's name says what is in it.
 
 >>> list(METHODS)[:3]
-['kmeans', 'gcd', 'rankstats']
+['kmeans', 'sskmeans', 'gcd']
 >>> method = build_method("simgcd+ler", dim=8, n_classes=6, n_known=3)
 >>> sorted(method.bricks)
 ['info_nce', 'ler', 'mean_entropy', 'self_distillation', 'sup_con', 'supervised_ce']
@@ -15,7 +15,7 @@ from typing import Any
 from legogcd.errors import UserError
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.gcd import GCD, GCDRecipe
-from legogcd.methods.kmeans import KMeans, KMeansRecipe, directions
+from legogcd.methods.kmeans import KMeans, KMeansRecipe, SemiSupervisedKMeans, directions
 from legogcd.methods.orca import ORCA, ORCARecipe
 from legogcd.methods.rankstats import RankStats, RankStatsRecipe
 from legogcd.methods.recipe import ParametricRecipe, Recipe
@@ -57,6 +57,9 @@ def _simgcd(name: str, description: str) -> Entry:
 
 METHODS: dict[str, Entry] = {
     "kmeans": Entry("k-means on the untrained features; trains nothing", KMeansRecipe, KMeans),
+    "sskmeans": Entry(
+        "semi-supervised k-means on the untrained features; trains nothing", KMeansRecipe, SemiSupervisedKMeans
+    ),
     "gcd": Entry(
         "GCD (CVPR 2022): contrastive terms, then semi-supervised k-means", GCDRecipe, GCD, {"learning_rate": 0.02}
     ),

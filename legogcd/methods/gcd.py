@@ -9,10 +9,9 @@ from torch import Tensor
 
 from legogcd.blocks.info_nce import info_nce
 from legogcd.blocks.sup_con import supervised_contrast
-from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.methods.base import Step
 from legogcd.methods.dino_head import DINOHead
-from legogcd.methods.kmeans import NearestCenter, directions
+from legogcd.methods.kmeans import NearestCenter, held_centers
 from legogcd.methods.recipe import Recipe
 
 
@@ -70,8 +69,5 @@ class GCD(NearestCenter):
         return Step(loss, terms, selected)
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        points = directions(features)
-        k = len(self.centers)
-        n_init = self.recipe.n_init or starts_for(len(points), k)
-        found = semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init)
-        self.centers.copy_(torch.from_numpy(found.centers))
+        centers = held_centers(features, labels, len(self.centers), seed, self.recipe.n_init)
+        self.centers.copy_(torch.from_numpy(centers))

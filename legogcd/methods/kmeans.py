@@ -1,4 +1,4 @@
-"""k-means on the untrained features: what every other method has to beat."""
+"""k-means and semi-supervised k-means on the untrained features: what every other method has to beat."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional as F
 
-from legogcd.clustering import kmeans, starts_for
+from legogcd.clustering import kmeans, semi_supervised_kmeans, starts_for
 from legogcd.methods.base import Method
 from legogcd.methods.recipe import Recipe
 
@@ -63,6 +63,24 @@ class KMeans(NearestCenter):
         found = kmeans(points, k, seed=seed, n_init=self.n_init or starts_for(len(points), k))
         order = known_first(found.labels, labels, k, self.n_known)
         self.centers.copy_(torch.from_numpy(found.centers[order]))
+
+
+class SemiSupervisedKMeans(NearestCenter):
+    """Semi-supervised k-means of all features at length 1: labelled images stay in their class."""
+
+    def __init__(self, dim: int, n_classes: int, n_known: int, recipe: KMeansRecipe) -> None:
+        super().__init__(dim, n_classes)
+        self.n_init = recipe.n_init
+
+    def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        self.centers.copy_(torch.from_numpy(held_centers(features, labels, len(self.centers), seed, self.n_init)))
+
+
+def held_centers(features: np.ndarray, labels: np.ndarray, k: int, seed: int, n_init: int | None = None) -> np.ndarray:
+    """Centers [K, D] of semi-supervised k-means on the features' directions, known classes first."""
+    points = directions(features)
+    n_init = n_init or starts_for(len(points), k)
+    return semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init).centers
 
 
 def directions(features: np.ndarray) -> np.ndarray:

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from legogcd.clustering import semi_supervised_kmeans, starts_for
-from legogcd.methods.kmeans import directions
+from legogcd.methods.kmeans import directions, held_centers
 
 
 def kmeans_centers(features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int) -> Tensor:
@@ -18,10 +17,7 @@ def kmeans_centers(features: np.ndarray, labels: np.ndarray, n_classes: int, n_k
     tensor([[0., 1.],
             [1., 0.]])
     """
-    points = directions(features)  # [N, D]
-    n_init = starts_for(len(points), n_classes)
-    groups = semi_supervised_kmeans(points, labels, n_classes, seed=seed, n_init=n_init)
-    centers = groups.centers.copy()  # [K, D]
+    centers = held_centers(features, labels, n_classes, seed)  # [K, D]
     for known in range(n_known):
-        centers[known] = points[labels == known].mean(axis=0)
+        centers[known] = directions(features[labels == known]).mean(axis=0)
     return torch.from_numpy(centers)

@@ -41,3 +41,15 @@ def test_the_length_of_a_feature_does_not_matter() -> None:
     method = build_method("kmeans", dim=4, n_classes=3, n_known=2)
     method.finish(features * lengths, np.where(truth < 2, truth, -1), seed=0)
     assert (method.logits(torch.from_numpy(features)).argmax(-1).numpy() == truth).all()
+
+
+def test_semi_supervised_kmeans_holds_labelled_images_in_their_class() -> None:
+    features, truth = three_groups()
+    labels = np.where((np.arange(90) % 3 == 0) & (truth < 2), truth, -1)
+    method = build_method("sskmeans", dim=4, n_classes=3, n_known=2)
+    method.finish(features, labels, seed=0)
+    assert (method.logits(torch.from_numpy(features)).argmax(-1).numpy() == truth).all()
+    swapped = np.where(labels >= 0, 1 - labels, -1)  # the names follow the labels, not the order of the clusters
+    method.finish(features, swapped, seed=0)
+    expected = np.where(truth < 2, 1 - truth, truth)
+    assert (method.logits(torch.from_numpy(features)).argmax(-1).numpy() == expected).all()

@@ -13,6 +13,7 @@ from legogcd.paper.reproduce import footnotes
 RELEASED = "legogcd-released"
 LABELS = {
     "kmeans": "k-means",
+    "sskmeans": "semi-supervised k-means",
     "rankstats": "RankStats+",
     "uno": "UNO+",
     "orca": "ORCA",

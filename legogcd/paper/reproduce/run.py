@@ -1,6 +1,5 @@
 """Run what a table asks for: the paper's split, the published recipe, the test images at the end."""
 
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from legogcd.collection import Collection
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
+from legogcd.files import slug
 from legogcd.methods import Recipe, check_method
 from legogcd.paper.datasets import dataset_named
 from legogcd.paper.recipes import choose_recipe
@@ -99,7 +99,7 @@ def run(cell: Cell, seed: int, protocol: Protocol, folder: Path, display: Quiet)
         name=dataset_named(cell.dataset).title,
     )
     display.note(f"{job.name}: {' '.join([method, settings]).strip()}, seed {seed} ({protocol.setup})")
-    out = folder / cell.dataset / _slug(protocol.setup) / _slug(f"{method} {settings} seed {seed}")
+    out = folder / cell.dataset / slug(protocol.setup) / slug(f"{method} {settings} seed {seed}")
     outcome = discover(job, out, score=scoring(split.truth), resume=True, display=display)
     keep_sample(outcome, job.collection, split.truth, out)
     test = _test_scores(outcome, split.test, protocol.keeping, display)
@@ -160,7 +160,3 @@ def _test_scores(outcome: Outcome, test: HeldOut, keeping: KeepingRules, display
     readable = Collection(test.collection.images.subset(rows), test.collection.labels[rows], test.collection.known)
     scores = scoring(test.truth)(readable, predicted[rows])
     return {f"test_{name}": scores[name] for name in ("all", "old", "new")}
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.+=]+", "-", text).strip("-")
