@@ -93,7 +93,7 @@ def chosen_contenders() -> list[str]:
     try:
         import faiss  # noqa: F401
     except ImportError:
-        print("faiss is missing, so ours is compared with the broadcast only; pip install faiss-cpu adds it")
+        print('faiss is missing, so ours is compared with the broadcast only; pip install "legogcd[bench]" adds it')
         return ["broadcast", "ours", "ours, run"]
     return ["broadcast", "faiss", "faiss, kernels named", "ours", "faiss, run", "ours, run"]
 

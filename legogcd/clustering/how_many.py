@@ -10,7 +10,7 @@ from legogcd.clustering.how_many_gcd import search_labelled_accuracy
 from legogcd.clustering.how_many_neighbours import share_of_a_class
 from legogcd.clustering.how_many_silhouette import search_silhouette
 from legogcd.clustering.points import as_points
-from legogcd.clustering.semi_supervised import _classes as as_classes
+from legogcd.clustering.semi_supervised import as_classes
 from legogcd.errors import UserError
 
 __all__ = ["APPROACHES", "Estimate", "estimate_classes"]

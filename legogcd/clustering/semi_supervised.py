@@ -36,7 +36,7 @@ def semi_supervised_kmeans(
     [0, 0, 2, 1, 1]
     """
     points = as_points(features)
-    classes = _classes(labels, len(points))
+    classes = as_classes(labels, len(points))
     n_known = int(classes.max()) + 1
     _check_counts(points, classes, k, n_known)
 
@@ -122,7 +122,8 @@ class _Run:
         return total
 
 
-def _classes(labels: Any, n_points: int) -> Ints:
+def as_classes(labels: Any, n_points: int) -> Ints:
+    """Labels [N] as int64, checked: 0, 1, 2, ... without a gap, and -1 for unlabelled points."""
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu().numpy()
     classes = np.asarray(labels)
