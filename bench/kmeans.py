@@ -50,7 +50,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), options)
         contenders = {name: Contender(name, folder, options) for name in chosen_contenders()}
-        figures = [{name: one.seconds() for name, one in contenders.items()} for _ in range(options.repeats)]
+        figures = []
+        for _ in range(options.repeats):
+            figures.append({name: one.seconds() for name, one in contenders.items()})
+            print(", ".join(f"{name} {seconds:.3f} s" for name, seconds in figures[-1].items()), flush=True)
         report(figures, {name: one.close() for name, one in contenders.items()}, options)
         if options.call:
             whole = Contender("call", folder, options)
@@ -167,12 +170,12 @@ def ours_run(points: Floats, centers: Floats, options: argparse.Namespace) -> Se
 
     def timed() -> float:
         began = clock()
-        run.fit(start, options.run, tol=0)
-        return clock() - began
+        found = run.fit(start, options.run, tol=0)
+        seconds = clock() - began
+        if np.array_equal(run.fit(start._replace(clusters=found.labels), 0, tol=0).labels, found.labels):
+            sys.exit(f"the run had come to rest after {options.run} iterations; ask for fewer with --run")
+        return seconds
 
-    before, after = (run.fit(start, options.run + more, tol=0) for more in (0, 1))
-    if np.array_equal(before.centers, after.centers):
-        sys.exit(f"the run had come to rest after {options.run} iterations; ask for fewer with --run")
     return timed
 
 

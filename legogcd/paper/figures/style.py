@@ -57,6 +57,7 @@ _METHODS = {
     "legogcd": Look(BLUE, "-", "o", ""),
     "legogcd-released": Look(PURPLE, (0, (3, 1, 1, 1, 1, 1)), "P", "++"),
     "kmeans": Look(BLACK, (0, (4, 2)), "X", "--"),
+    "sskmeans": Look("#332288", (0, (2, 3)), "p", "o."),
     "gcd": Look("#7F7F7F", "-", "<", "||"),
     "rankstats": Look("#882255", (0, (2, 1)), ">", "oo"),
     "uno": Look("#A6761D", (0, (8, 2)), "h", "**"),
