@@ -27,9 +27,10 @@ def semi_supervised_kmeans(
     to the inertia. Taken plainly, a mean of many labelled points would win against a new center, which is one noisy
     point, also where it is wrong.
 
-    Distances are float32 matrix products over chunks of points; means are summed in float64. A search after a move
-    looks only at the centers that moved. Beside the features it holds 4·N·D bytes, their centered copy, and while
-    starting and averaging at most a quarter of that (for D below 100 up to 400 bytes a point); nothing of size N·K.
+    Distances are float32 matrix products over chunks of points; the means returned are summed in float64. A search
+    after a move looks only at the centers that moved. Memory beside the features: 4·N·D bytes for their centered copy,
+    while starting and averaging at most a quarter of that (or some 200 bytes a point, if more), and the libraries' own
+    buffers, some 40 MB whatever N is; nothing of size N·K.
 
     >>> x = [[0.0], [0.2], [5.0], [9.0], [9.2]]
     >>> semi_supervised_kmeans(x, [0, -1, -1, 1, -1], k=3, seed=0).labels.tolist()
