@@ -1,0 +1,96 @@
+"""What the page needs of a finished run, computed again from its model: features and probabilities."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from legogcd.collection import ImageFiles, find_images
+from legogcd.discovery import read_config, read_predictions
+from legogcd.errors import UserError
+from legogcd.report.page.assemble import build_report
+from legogcd.training.display import Quiet
+from legogcd.training.loop import Trainee
+from legogcd.training.model import Model, load_run
+from legogcd.training.views import KeepingRules
+from legogcd.vision.cache import Keeping, KeptViews, kept_already
+from legogcd.vision.encode import Encoder
+
+_TOGETHER = 4096  # images whose probabilities are computed at once
+
+
+def report_run(
+    run: Path,
+    out: Path | None = None,
+    *,
+    images: Path | None = None,
+    backbone: str | None = None,
+    device: str = "auto",
+    cache: Path | None = None,
+    display: Quiet | None = None,
+) -> Path:
+    """Write the report of a finished run, by default into its folder, and return where it is.
+
+    ``images`` says where the pictures are now if they moved, ``backbone`` where the weights are.
+    """
+    display = display or Quiet()
+    names = tuple(read_predictions(run)["path"])
+    files = ImageFiles(_folder(read_config(run), images), names)
+    if not any(files.item(i).is_file() for i in range(len(files))):
+        raise UserError(f"none of the run's images are in {files.root}; say with --images where they are now")
+    model, config = load_run(run, backbone, device)
+    features = _features(model, config, files, cache, display)
+    with torch.no_grad():
+        model.method.eval()
+        parts = np.array_split(features, range(_TOGETHER, len(features), _TOGETHER))
+        found = [model.method.probabilities(torch.from_numpy(part).to(model.runtime.device)).cpu() for part in parts]
+        probabilities = torch.cat(found).numpy()
+    target = out or run / "report.html"
+    build_report(run, features, probabilities, files, target, display)
+    return target
+
+
+def _folder(config: dict[str, Any], images: Path | None) -> Path:
+    root = images or config.get("images", {}).get("root")
+    if root is None:
+        raise UserError("the run's images were given from Python; say with --images in which folder they are")
+    if not Path(root).is_dir():
+        raise UserError(f"the image folder {str(root)!r} does not exist; say with --images where the images are now")
+    return Path(root)
+
+
+def _features(
+    model: Model, config: dict[str, Any], files: ImageFiles, cache: Path | None, display: Quiet
+) -> np.ndarray:
+    """Trained features [N, D] of a run's images: from the views it kept, or encoded again."""
+    found = _kept(model, config, files, KeepingRules(cache=cache).folder)
+    if found is not None:
+        kept, rows = found
+        display.note(f"using kept views in {kept.folder}")
+        labels = torch.full_like(rows, -1)
+        return Trainee(kept, rows, labels, model.backbone.tail, model.method, model.runtime).features()
+    batches, done = [], 0
+    with display.counting("encoding images", len(files)) as progress:
+        for batch in model.features(files):
+            batches.append(batch.cpu())
+            done += len(batch)
+            progress(done)
+    return torch.cat(batches).numpy()
+
+
+def _kept(
+    model: Model, config: dict[str, Any], files: ImageFiles, cache: Path
+) -> tuple[KeptViews, torch.Tensor] | None:
+    """The run's kept views and the rows its images have in them, if the cache still holds them."""
+    everything = find_images(files.root)
+    place = {name: row for row, name in enumerate(everything.names)}
+    if not all(name in place for name in files.names):
+        return None
+    encoder = Encoder(model.backbone, model.runtime.device, model.runtime.precision)
+    views = config["views"]["kept"]
+    for count in dict.fromkeys((0 if views == "fresh" else views, 0)):
+        kept = kept_already(Keeping(encoder, everything, count, config["views"]["seed"], model.kept_dtype), cache)
+        if kept is not None:
+            return kept, torch.tensor([place[name] for name in files.names])
+    return None

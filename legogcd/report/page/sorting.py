@@ -1,0 +1,76 @@
+"""A run as the page sees it: every image in one group of now, and how much of the model's belief each group has."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from legogcd.discovery import class_names
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """N images in G groups, known ones first, as they are called after the user's edits."""
+
+    names: tuple[str, ...]  # of the images
+    groups: tuple[str, ...]
+    known: np.ndarray  # [G] bool
+    group: np.ndarray  # [N] where each image is: its label if it has one, else what the model says
+    belief: np.ndarray  # [N, G] the model's probability of each group
+    predicted: np.ndarray  # [N] the group with the most of it
+    learned: np.ndarray  # [G] bool; False for a group split off by hand, of which the model knows nothing
+    labelled: np.ndarray  # [N] bool; labels given to the run and confirmed ones
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """The probability of the most likely group [N]."""
+        best: np.ndarray = self.belief.max(1)
+        return best
+
+    @property
+    def certainty(self) -> np.ndarray:
+        """How much of the model's belief is in the group an image is in [N]; nothing to say of a group it never saw."""
+        own = self.belief[np.arange(len(self.group)), self.group]
+        return np.where(self.learned[self.group], own, self.confidence)
+
+    def members(self, group: int) -> np.ndarray:
+        return np.flatnonzero(self.group == group)
+
+
+def sort_images(
+    predictions: pd.DataFrame, now: pd.DataFrame, known: Sequence[str], probabilities: np.ndarray
+) -> Sorting:
+    """Put a run's table, the same table after the edits, and the probabilities [N, K] together."""
+    prototypes = class_names(known, probabilities.shape[1])
+    became = _became(predictions["category"], now["category"])
+    carriers = [became.get(name, name) for name in prototypes]  # the group each prototype stands for now
+    present = set(now["category"])
+    is_known = set(now["category"][now["status"] != "novel"])
+    ordered = [name for name in dict.fromkeys(carriers) if name in present]
+    ordered += sorted(present.difference(ordered))
+    groups = [name for name in ordered if name in is_known] + [name for name in ordered if name not in is_known]
+    place = {name: number for number, name in enumerate(groups)}
+    belief = np.zeros((len(now), len(groups)))
+    for prototype, name in enumerate(carriers):
+        if name in place:
+            belief[:, place[name]] += probabilities[:, prototype]
+    return Sorting(
+        names=tuple(now["path"]),
+        groups=tuple(groups),
+        known=np.array([name in is_known for name in groups]),
+        group=np.array([place[name] for name in now["category"]]),
+        belief=belief,
+        predicted=belief.argmax(1),
+        learned=np.array([name in set(carriers) for name in groups]),
+        labelled=((now["status"] == "labelled") | now["confirmed"]).to_numpy(bool),
+    )
+
+
+def _became(before: "pd.Series[str]", after: "pd.Series[str]") -> dict[str, str]:
+    """What most images of each category are called now."""
+    counts: dict[str, Counter[str]] = {}
+    for old, new in zip(before, after, strict=True):
+        counts.setdefault(old, Counter())[new] += 1
+    return {old: found.most_common(1)[0][0] for old, found in counts.items()}

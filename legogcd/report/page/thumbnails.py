@@ -1,0 +1,123 @@
+"""Small pictures inside the page, as large as its size allows; and fingerprints of pictures."""
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+from scipy.fft import dctn
+
+from legogcd.collection import Images
+from legogcd.vision.encode import map_ahead
+from legogcd.vision.images import UnreadableImage, read_rgb, resize_shorter
+
+BUDGET = 26_000_000
+"""Bytes of base64 in the page: with names, numbers and markup of 10,000 images it stays below 30 MB."""
+
+_SIZES = (128, 112, 96, 80, 64, 48)
+_PROBES = 48
+_QUALITY = 62
+_LONGEST = 4 / 3  # of a thumbnail's sides
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Thumbnails:
+    """WebP pictures in base64 by row, empty where there is none, and the reasons by count."""
+
+    pictures: list[str]
+    unreadable: int
+    left_out: int  # for want of room
+
+
+def make_thumbnails(
+    images: Images,
+    rows: Sequence[int],
+    featured: Sequence[int],
+    budget: int = BUDGET,
+    progress: Progress = lambda done: None,
+) -> Thumbnails:
+    """One thumbnail for each of ``rows`` of ``images``, larger for the positions in ``featured``, within a budget.
+
+    Where even the smallest are too many, featured ones go first, then the others in an even spread.
+    """
+    shown = sorted(set(featured))
+    rest = np.setdiff1d(np.arange(len(rows)), shown)
+    large, small = _choose_sizes(images, rows, shown, rest, budget)
+    spread = np.argsort(np.arange(len(rest)) * 0.618033988749895 % 1, kind="stable")  # any first part of it is even
+    order = [*shown, *rest[spread].tolist()]
+    large_ones = set(shown)
+    pictures, unreadable, left_out, used = [""] * len(rows), 0, 0, 0
+
+    def work(position: int) -> str | None:
+        return _thumbnail(images, rows[position], large if position in large_ones else small)
+
+    for done, (position, picture) in enumerate(zip(order, map_ahead(work, order, ahead=32), strict=True), start=1):
+        if picture is None:
+            unreadable += 1
+        elif used + len(picture) > budget:
+            left_out += 1
+        else:
+            pictures[position] = picture
+            used += len(picture)
+        progress(done)
+    return Thumbnails(pictures, unreadable, left_out)
+
+
+def fingerprints(images: Images, rows: Sequence[int]) -> np.ndarray:
+    """The signs of a picture's 63 lowest frequencies [n, 63]; scaling, light and mild compression leave them as is.
+
+    All -1 where a picture cannot be read or is of one color.
+    """
+    found = list(map_ahead(lambda row: _fingerprint(images, row), rows, ahead=32))
+    return np.array(found, dtype=np.int8).reshape(-1, 63)
+
+
+def _fingerprint(images: Images, row: int) -> np.ndarray:
+    try:
+        picture = Image.fromarray(read_rgb(images.item(row), size_hint=32))
+    except UnreadableImage:
+        return np.full(63, -1)
+    gray = np.asarray(picture.convert("L").resize((32, 32), Image.Resampling.BOX), dtype=float)
+    if np.ptp(gray) < 4:
+        return np.full(63, -1)
+    low = dctn(gray, norm="ortho")[:8, :8].ravel()[1:]  # without the mean
+    signs: np.ndarray = (low > np.median(low)).astype(np.int8)
+    return signs
+
+
+def _choose_sizes(
+    images: Images, rows: Sequence[int], shown: Sequence[int], rest: np.ndarray, budget: int
+) -> tuple[int, int]:
+    """The largest sizes whose expected bytes fit, judged by a few pictures; the others' never above the featured's."""
+    probes = np.unique(np.linspace(0, len(rows) - 1, min(_PROBES, len(rows))).astype(int))
+
+    def mean_bytes(size: int) -> float:
+        made = [_thumbnail(images, rows[probe], size) for probe in probes]
+        return float(np.mean([len(picture or "") for picture in made])) if made else 0.0
+
+    expected = {size: mean_bytes(size) for size in (_SIZES[0], _SIZES[-1])}
+    for size in _SIZES[1:-1]:  # between the two, bytes follow the area closely enough
+        share = (size**2 - _SIZES[-1] ** 2) / (_SIZES[0] ** 2 - _SIZES[-1] ** 2)
+        expected[size] = (1 - share) * expected[_SIZES[-1]] + share * expected[_SIZES[0]]
+    for large in _SIZES:
+        for small in [size for size in _SIZES if size <= min(large, 96)]:
+            if len(shown) * expected[large] + len(rest) * expected[small] <= 0.88 * budget and small >= large // 2:
+                return large, small
+    return _SIZES[-1], _SIZES[-1]
+
+
+def _thumbnail(images: Images, row: int, size: int) -> str | None:
+    try:
+        pixels = resize_shorter(read_rgb(images.item(row), size_hint=size), size)
+    except UnreadableImage:
+        return None
+    height, width = (min(side, round(_LONGEST * size)) for side in pixels.shape[:2])
+    top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
+    file = io.BytesIO()
+    picture = Image.fromarray(np.ascontiguousarray(pixels[top : top + height, left : left + width]))
+    picture.save(file, format="WEBP", quality=_QUALITY, method=4)
+    return base64.b64encode(file.getvalue()).decode()

@@ -1,0 +1,147 @@
+"""What the report finds suspicious, on features whose answer is known."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legogcd.report.page.findings import (
+    groups_like_one,
+    groups_like_two,
+    near_duplicates,
+    outliers,
+    unit,
+    wrong_labels,
+)
+from legogcd.report.page.layout_map import GRID, map_points
+from legogcd.report.page.sorting import Sorting
+
+
+def sorting_of(group: np.ndarray, belief: np.ndarray, n_known: int, labelled: np.ndarray | None = None) -> Sorting:
+    groups = belief.shape[1]
+    return Sorting(
+        names=tuple(f"{row}.jpg" for row in range(len(group))),
+        groups=tuple(f"group {number}" for number in range(groups)),
+        known=np.arange(groups) < n_known,
+        group=group,
+        belief=belief,
+        predicted=belief.argmax(1),
+        learned=np.ones(groups, bool),
+        labelled=np.zeros(len(group), bool) if labelled is None else labelled,
+    )
+
+
+def blobs(sizes: list[int], centers: np.ndarray, noise: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Directions [N, D] around some centers, and whose center each has."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    points = centers[group] + np.random.default_rng(seed).normal(0, noise, (len(group), centers.shape[1]))
+    return unit(points), group
+
+
+def sure(group: np.ndarray, n_groups: int, share: float = 0.9) -> np.ndarray:
+    rest = (1 - share) / (n_groups - 1)
+    return np.where(np.arange(n_groups) == group[:, None], share, rest)
+
+
+def test_labels_the_model_contradicts_come_most_contradicted_first() -> None:
+    group = np.zeros(100, int)
+    belief = sure(group, 3)
+    belief[[4, 9, 20, 30, 31]] = [[0.3, 0.6, 0.1], [0.0, 0.1, 0.9], [0.45, 0.5, 0.05], [0.1, 0.8, 0.1], [0, 1, 0]]
+    labelled = np.arange(100) != 31  # the surest disagreement is no label
+    found = wrong_labels(sorting_of(group, belief, 3, labelled))
+    assert [finding.images for finding in found] == [(9,), (30,), (4,)]
+    assert found[0].groups == (0, 2)
+    assert found[0].values == pytest.approx((0.9, 0.0))
+
+
+def test_no_more_than_a_twentieth_of_the_labels_is_called_wrong() -> None:
+    group = np.zeros(40, int)
+    assert len(wrong_labels(sorting_of(group, sure(group + 1, 2), 2, np.ones(40, bool)))) == 2
+    many = np.zeros(5000, int)
+    assert len(wrong_labels(sorting_of(many, sure(many + 1, 2), 2, np.ones(5000, bool)))) == 50
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40))
+def test_duplicates_are_the_pairs_with_parallel_features_and_equal_fingerprints(seed: int, count: int) -> None:
+    random = np.random.default_rng(seed)
+    units = unit(random.normal(size=(count, 3)))  # three dimensions: parallel ones happen
+    bits = random.integers(0, 2, (4, 63))[random.integers(0, 4, count)]
+    expected: list[set[int]] = []
+    for first, second in combinations(range(count), 2):
+        nearer = sorted(range(first + 1, count), key=lambda row: -units[first] @ units[row])[:4]
+        if units[first] @ units[second] >= 0.95 and second in nearer and (bits[first] != bits[second]).sum() <= 6:
+            joined = [found for found in expected if {first, second} & found]
+            expected = [found for found in expected if found not in joined] + [{first, second}.union(*joined)]
+    group = np.zeros(count, int)
+    found = near_duplicates(sorting_of(group, np.ones((count, 1)), 1), units, lambda rows: bits[rows])
+    assert sorted(sorted(finding.images) for finding in found) == sorted(sorted(rows) for rows in expected)
+
+
+def test_the_same_picture_in_two_categories_comes_first() -> None:
+    units = unit(np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0.02, 1, 0], [0, 0, 1]]))
+    group = np.array([0, 0, 0, 1, 1])
+    found = near_duplicates(sorting_of(group, sure(group, 2), 2), units, lambda rows: np.zeros((len(rows), 63)))
+    assert [(finding.images, finding.groups) for finding in found] == [((2, 3), (0, 1)), ((0, 1), (0,))]
+
+
+def test_pictures_that_cannot_be_read_are_no_duplicates() -> None:
+    units = np.tile([[1.0, 0.0]], (4, 1))
+    group = np.zeros(4, int)
+    unread = near_duplicates(sorting_of(group, np.ones((4, 1)), 1), units, lambda rows: np.full((len(rows), 63), -1))
+    assert unread == []
+
+
+def test_an_outlier_is_both_doubtful_and_far_from_its_center() -> None:
+    units, group = blobs([60, 60], np.eye(2, 8), 0.05)
+    belief = sure(group, 2)
+    units[5] = np.eye(8)[7]  # far, but the model is sure
+    units[6], belief[6] = np.eye(8)[6], [0.55, 0.45]  # far and doubtful
+    belief[7] = [0.6, 0.4]  # doubtful, but typical
+    belief[100:112] = [0.3, 0.7]
+    assert [finding.images for finding in outliers(sorting_of(group, belief, 1), units)] == [(6,)]
+
+
+def test_a_group_of_two_kinds_is_told_from_groups_of_one() -> None:
+    units, kind = blobs([40, 25, 60], np.eye(3, 32), 0.15)
+    group = np.where(kind == 2, 1, 0)  # the first two kinds are in one group
+    found = groups_like_two(sorting_of(group, sure(group, 2), 1), units)
+    assert [finding.groups for finding in found] == [(0,)]
+    assert found[0].values[1:] == (40, 25)
+    assert set(kind[list(found[0].images[:3])]) == {0}
+    assert set(kind[list(found[0].images[3:])]) == {1}
+
+
+def test_one_kind_in_two_groups_is_found_unless_both_are_known() -> None:
+    units, kind = blobs([80, 40], np.eye(2, 32), 0.15)
+    group = np.where(kind == 1, 2, np.arange(len(kind)) % 2)  # the first kind is cut at random
+    sorting = sorting_of(group, sure(group, 3), 1)
+    assert [finding.groups for finding in groups_like_one(sorting, units)] == [(0, 1)]
+    assert groups_like_one(sorting_of(group, sure(group, 3), 2), units) == []
+
+
+def test_the_map_keeps_kinds_apart_and_is_always_the_same() -> None:
+    units, kind = blobs([40, 40, 40], np.eye(3, 24), 0.1)
+    points = map_points(units)
+    assert points.min() == 0
+    assert points.max() == GRID
+    distance = np.linalg.norm(points[:, None] - points[None], axis=-1) + 1e9 * np.eye(len(points))
+    assert (kind[distance.argmin(1)] == kind).mean() > 0.98
+    assert np.array_equal(points, map_points(units))
+
+
+def test_a_large_collections_map_places_the_rest_beside_its_neighbors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("legogcd.report.page.layout_map._LAID_OUT", 60)
+    units, kind = blobs([100, 100], np.eye(2, 24), 0.1)
+    points = map_points(units)
+    distance = np.linalg.norm(points[:, None] - points[None], axis=-1) + 1e9 * np.eye(len(points))
+    assert (kind[distance.argmin(1)] == kind).mean() > 0.98
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8])
+def test_a_map_of_few_or_equal_images_is_drawn_all_the_same(count: int) -> None:
+    assert map_points(np.ones((count, 3))).shape == (count, 2)
+    assert map_points(np.eye(2)[np.arange(count) % 2]).shape == (count, 2)
+    assert map_points(unit(np.random.default_rng(0).normal(size=(count, 3)))).shape == (count, 2)

@@ -1,0 +1,206 @@
+"""The page as a file: complete, safe with any file name, small, the same every time."""
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from legogcd.collection import ImageFiles, as_images
+from legogcd.edits import Merge, Name, append_edit
+from legogcd.errors import UserError
+from legogcd.methods import default_recipe
+from legogcd.report.page import build_report, report_run
+from legogcd.report.page.repeat import repeat_command
+from legogcd.report.page.thumbnails import make_thumbnails
+
+
+class Reader(HTMLParser):
+    """Elements and attributes of a page, the text people see, and the data in its scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.scripts = "", []  # type: str, list[tuple[dict[str, str | None], str]]
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag if tag in ("script", "style") else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append((self.tags[-1][1], data))
+        elif not self._inside:
+            self.text += data
+
+    def json(self, identifier: str) -> Any:
+        return json.loads(next(text for attributes, text in self.scripts if attributes.get("id") == identifier))
+
+
+@pytest.fixture(scope="module")
+def page(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    build_report(finished.folder, finished.features, finished.probabilities, finished.images, out)
+    return out.read_text("utf-8")
+
+
+def test_the_page_counts_what_the_run_found(page: str) -> None:
+    text = " ".join(Reader(page).text.split())
+    assert "120 images in 2 known classes and 2 new groups" in text
+    for count in ("120 images in all", "30 labelled", "2 new groups with 60 images"):
+        assert count in text
+
+
+def test_the_wrong_label_and_the_duplicate_are_named(page: str, finished: Any) -> None:
+    text = Reader(page).text
+    assert f"{finished.images.names[finished.wrong_label]} is labelled <b onclick" in text
+    assert "These two images look like the same picture, both in owl." in text
+    rows = [attributes["data-row"] for tag, attributes in Reader(page).tags if "data-row" in attributes]
+    assert {str(row) for row in (finished.wrong_label, *finished.duplicates)} <= set(rows)
+
+
+def test_no_name_becomes_markup(page: str, finished: Any) -> None:
+    reader = Reader(page)
+    assert not [tag for tag, _ in reader.tags if tag in ("img", "b", "i")]
+    assert not [name for _, attributes in reader.tags for name in attributes if name.startswith("on")]
+    data = reader.json("data")
+    assert data["names"] == list(finished.images.names)
+    executed = [attributes for attributes, _ in reader.scripts if attributes.get("type") != "application/json"]
+    assert len(executed) == 1
+
+
+def test_the_page_asks_nothing_of_a_network(page: str) -> None:
+    policy = next(a["content"] for t, a in Reader(page).tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    linked = [a.get("src") or a.get("href") or "" for _, a in Reader(page).tags]
+    assert all(link.startswith(("#", "data:")) or not link for link in linked)
+    assert not re.search(r"https?://|url\(|@import|fetch\(|XMLHttpRequest", page)
+
+
+def test_every_image_has_a_point_and_a_thumbnail(page: str) -> None:
+    reader = Reader(page)
+    data = reader.json("data")
+    assert len(data["x"]) == len(data["y"]) == len(data["group"]) == 120
+    pictures = reader.json("thumbnails-0")
+    assert len(pictures) == 120
+    assert all(pictures)
+    assert "120 of 120 images have a thumbnail" in reader.text
+
+
+def test_every_button_and_field_can_be_named(page: str) -> None:
+    """What a screen reader says: each heading level follows the one before, each field has a label."""
+    tags = Reader(page).tags
+    levels = [int(tag[1]) for tag, _ in tags if re.fullmatch(r"h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert [a.get("lang") for t, a in tags if t == "html"] == ["en"]
+    identifiers = [a["id"] for _, a in tags if "id" in a]
+    assert len(identifiers) == len(set(identifiers))
+
+
+def test_the_same_run_gives_the_same_bytes(page: str, finished: Any, tmp_path: Path) -> None:
+    build_report(finished.folder, finished.features, finished.probabilities, finished.images, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+
+
+def test_names_and_merges_made_since_are_followed(finished: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for file in finished.folder.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    append_edit(folder, Name("new-001", "snowy owl"))
+    append_edit(folder, Merge("owl", ("new-002",)))
+    build_report(folder, finished.features, finished.probabilities, finished.images, tmp_path / "report.html")
+    data = Reader((tmp_path / "report.html").read_text("utf-8")).json("data")
+    assert data["groups"][0] == "owl"
+    assert data["groups"][2:] == ["snowy owl"]
+    assert data["known"] == [1, 1, 0]
+    both = finished.probabilities[:, [0, 3]].sum(1)
+    sure_owls = np.flatnonzero(both > 0.6)
+    assert np.array(data["confidence"])[sure_owls].tolist() == np.rint(100 * both[sure_owls]).astype(int).tolist()
+
+
+def test_pictures_that_are_gone_leave_a_page_that_says_so(finished: Any, tmp_path: Path) -> None:
+    gone = ImageFiles(tmp_path, finished.images.names)
+    build_report(finished.folder, finished.features, finished.probabilities, gone, tmp_path / "report.html")
+    text = Reader((tmp_path / "report.html").read_text("utf-8")).text
+    assert "0 of 120 images have a thumbnail in this page. 120 could not be read." in text
+
+
+def test_thumbnails_stay_within_the_budget_and_featured_ones_come_first() -> None:
+    images = as_images(np.random.default_rng(0).integers(0, 256, (60, 140, 140, 3), dtype=np.uint8))
+    roomy = make_thumbnails(images, range(60), [3, 50])
+    assert len(roomy.pictures[3]) > 1.3 * len(roomy.pictures[4])
+    tight = make_thumbnails(images, range(60), [3, 50], budget=30_000)
+    assert sum(map(len, tight.pictures)) <= 30_000
+    assert tight.pictures[3]
+    assert tight.pictures[50]
+    assert tight.left_out == sum(not picture for picture in tight.pictures) > 0
+
+
+def test_arrays_of_another_run_are_refused(finished: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="do not belong to this run"):
+        build_report(
+            finished.folder, finished.features[:-1], finished.probabilities, finished.images, tmp_path / "report.html"
+        )
+
+
+def test_the_command_names_the_settings_that_are_not_the_default_and_no_others(finished: Any) -> None:
+    config = json.loads((finished.folder / "config.json").read_text("utf-8"))
+    recipe = default_recipe("legogcd", "efficientnet").with_settings({"epochs": 2})
+    command = repeat_command(config | {"recipe": json.loads(json.dumps(recipe.model_dump()))})
+    assert command.startswith("legogcd discover 'the photos' --from RUN --classes 4 --method legogcd")
+    assert re.findall(r"--set (\S+)", command) == ["epochs=2"]
+    assert command.endswith("--out NEW")
+
+
+def test_report_run_gives_what_the_run_predicted(
+    pictures: Path, tiny_vit: Path, tmp_path: Path, run_cli: Callable[..., Any]
+) -> None:
+    run, cache = tmp_path / "run", tmp_path / "cache"
+    done = run_cli(
+        *("discover", pictures, "--labels", "folders", "--known", "blue,green", "--out", run, "--cache", cache),
+        *("--backbone", tiny_vit, "--image-size", 32, "--epochs", 1, "--set", "batch_size=16", "--views", 2),
+    )
+    assert done.exit_code == 0, done.stderr
+    from_views = report_run(run, tmp_path / "views.html", device="cpu", cache=cache).read_text("utf-8")
+    encoded = report_run(run, tmp_path / "fresh.html", device="cpu", cache=tmp_path / "none").read_text("utf-8")
+    table = [line.split(",") for line in (run / "predictions.csv").read_text().splitlines()[1:]]
+    for text in (from_views, encoded):
+        data = Reader(text).json("data")
+        assert data["names"] == [row[0] for row in table]
+        assert [data["groups"][group] for group in data["group"]] == [row[1] for row in table]
+        expected = [round(100 * float(row[3])) for row in table]
+        assert np.abs(np.array(data["confidence"]) - expected).max() <= 1
+    moved = pictures.rename(tmp_path / "moved")
+    with pytest.raises(UserError, match="--images"):
+        report_run(run, tmp_path / "gone.html", device="cpu", cache=cache)
+    assert report_run(run, images=moved, device="cpu", cache=cache) == run / "report.html"
+
+
+def test_an_unreadable_picture_does_not_stop_the_report(finished: Any, tmp_path: Path) -> None:
+    for number, name in enumerate(finished.images.names):
+        path = tmp_path / "pictures" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if number == 20:
+            path.write_bytes(b"no picture")
+        else:
+            Image.new("RGB", (20, 20), (number, 0, 0)).save(path, format="PNG")
+    images = ImageFiles(tmp_path / "pictures", finished.images.names)
+    build_report(finished.folder, finished.features, finished.probabilities, images, tmp_path / "report.html")
+    reader = Reader((tmp_path / "report.html").read_text("utf-8"))
+    assert reader.json("thumbnails-0")[20] == ""
+    assert "119 of 120 images have a thumbnail in this page. 1 could not be read." in reader.text
