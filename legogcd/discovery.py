@@ -16,7 +16,8 @@ from legogcd.errors import UserError
 from legogcd.files import write_text
 
 CONFIG, METRICS, TIMING, PREDICTIONS = "config.json", "metrics.jsonl", "timing.jsonl", "predictions.csv"
-MODEL, CURVES, CHECKPOINT = "model.safetensors", "curves.png", "checkpoints/last.safetensors"
+MODEL, CALIBRATION, REPORT = "model.safetensors", "calibration.json", "report.html"
+CURVES, CHECKPOINT = "curves.png", "checkpoints/last.safetensors"
 COLUMNS = ("path", "category", "status", "confidence", "predicted")
 
 

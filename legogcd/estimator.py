@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -14,6 +15,7 @@ from legogcd.collection import as_images, from_python_labels
 from legogcd.discovery import Discovery, check_free, class_names, read_metrics, read_predictions
 from legogcd.errors import UserError
 from legogcd.paper import choose_recipe
+from legogcd.prediction import COLUMNS, Predictor
 from legogcd.report import draw_curves
 from legogcd.training import Job, KeepingRules, discover
 from legogcd.training.display import Quiet, Screen
@@ -30,7 +32,8 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
 
     After ``fit``: ``classes_`` holds the known labels, then the new groups (``new-001``, … or, if the labels are
     integers, the integers after the largest); ``novel_classes_`` the latter alone; ``labels_`` the category of every
-    image given, its own label where it has one; ``confidence_`` how sure the model is; ``metrics_`` the log by epoch.
+    image given, its own label where it has one; ``confidence_`` how sure the model is; ``metrics_`` the log by epoch;
+    ``calibration_`` what the ``held_out`` share of the labels says about that confidence.
 
     >>> model = LegoGCD(n_classes=10, epochs=5)
     >>> model.get_params()["method"]
@@ -53,6 +56,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         cache: str | Path | None = None,
         disk_budget: int | None = None,
         kept_dtype: str = "bf16",
+        held_out: float = 0.1,
         device: str = "auto",
         precision: str = "auto",
         threads: int | None = None,
@@ -71,6 +75,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         self.cache = cache
         self.disk_budget = disk_budget
         self.kept_dtype = kept_dtype
+        self.held_out = held_out
         self.device = device
         self.precision = precision
         self.threads = threads
@@ -95,6 +100,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
             keeping=KeepingRules(
                 self.views, Path(self.cache) if self.cache else None, self.disk_budget, self.kept_dtype
             ),
+            held_out=self.held_out,
             seed=self.seed,
             device=self.device,
             precision=self.precision,
@@ -115,8 +121,20 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, images: Any) -> np.ndarray:
-        """Probabilities [N, n_classes], columns as ``classes_``."""
+        """Calibrated probabilities [N, n_classes], columns as ``classes_``."""
         return self._fitted().probabilities(as_images(images))
+
+    def predict_table(self, images: Any) -> pd.DataFrame:
+        """What `legogcd predict` writes, as a DataFrame: path, category, status, confidence, unsure.
+
+        An unreadable image is warned about and left out.
+        """
+        model, found, unreadable = self._fitted(), as_images(images), dict[str, str]()
+        names = [(str(name), number < len(model.known)) for number, name in enumerate(self.classes_)]
+        tables = list(Predictor(model, names).tables(found, unreadable))
+        for name, reason in unreadable.items():
+            warnings.warn(f"{name} cannot be read: {reason}", stacklevel=2)
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
 
     def transform(self, images: Any) -> np.ndarray:
         """Trained features [N, D]."""
@@ -147,6 +165,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
             train_blocks=config["backbone"]["train_blocks"],
             seed=config["seed"],
             kept_dtype=config["views"]["dtype"],
+            held_out=config.get("held_out", 0.0),
             device=device,
         )
         table = read_predictions(Path(folder))
@@ -169,6 +188,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
     def _take(self, outcome: Outcome, known: list[Any], names: tuple[str, ...]) -> None:
         found = outcome.discovery
         self._outcome, self.model_, self.metrics_ = outcome, outcome.model, outcome.metrics
+        self.calibration_ = outcome.model.calibration
         n_known = len(known)
         if known and isinstance(known[0], int):
             first = max(known) + 1

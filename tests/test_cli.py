@@ -55,7 +55,7 @@ def test_discover_leaves_a_run_folder(discover, pictures: Path, labels: Path, tm
     run = tmp_path / "run"
     assert {path.name for path in run.iterdir()} == {
         *("config.json", "metrics.jsonl", "timing.jsonl", "predictions.csv", "model.safetensors"),
-        *("curves.png", "groups.png", "sample.safetensors"),
+        *("curves.png", "groups.png", "sample.safetensors", "calibration.json", "report.html"),
     }
     with open(run / "predictions.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -12,6 +12,7 @@ from legogcd.cli.classes import estimate_classes
 from legogcd.cli.compare import compare
 from legogcd.cli.discover import discover, encode, evaluate
 from legogcd.cli.export import export
+from legogcd.cli.predict import predict
 from legogcd.cli.report import report
 from legogcd.errors import UserError
 from legogcd.paper.commands import datasets
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (discover, encode, evaluate, compare, estimate_classes, report, export):
+for command in (discover, encode, evaluate, compare, estimate_classes, report, predict, export):
     app.command()(command)
 for edit in (edits.name, edits.merge, edits.split, edits.confirm, edits.undo):
     app.command()(edit)
@@ -77,7 +78,7 @@ def main() -> None:
     except UserError as mistake:
         code = _complain(str(mistake))
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("legogcd: interrupted; the same command goes on (discover: with --resume)", err=True)
+        typer.echo("legogcd: interrupted; give the same command again (discover: with --resume, to go on)", err=True)
         code = 130
     except Exception as error:
         if not hasattr(error, "format_message"):  # what click, typer's own copy of it too, gives a wrong command line

@@ -11,6 +11,7 @@ from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.collection import Collection
+    from legogcd.evaluation.calibration import Calibration
     from legogcd.training import Outcome
 
 
@@ -40,11 +41,13 @@ def discover(
     cache: o.Cache = None,
     disk_budget: o.Budget = None,
     kept_dtype: o.KeptAs = o.KeptDtype.bf16,
+    held_out: o.HeldOut = 0.1,
     seed: Annotated[int, typer.Option(help="Same seed, same machine, same bytes.")] = 0,
     device: o.OnDevice = o.Device.auto,
     precision: o.InPrecision = o.Precision.auto,
     threads: o.Threads = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run in --out.")] = False,
+    report: Annotated[bool, typer.Option(help="Write report.html, the page to read.")] = True,
 ) -> None:
     """Sort every image of a folder, given labels for some.
 
@@ -55,8 +58,9 @@ def discover(
 
     then: legogcd discover photos --labels labels.csv --classes 12 --out run
 
-    RUN gets predictions.csv (path, category, status, confidence, predicted), curves.png, groups.png, metrics.jsonl,
-    config.json and model.safetensors. To try it on a data set with one folder a class:
+    RUN gets report.html to read, predictions.csv (path, category, status, confidence, predicted), curves.png,
+    groups.png, metrics.jsonl, config.json, model.safetensors and calibration.json. To try it on a data set
+    with one folder a class:
 
         legogcd discover birds --labels folders --known owl,hawk,finch --out run
 
@@ -68,6 +72,7 @@ def discover(
     from legogcd.evaluation import scoring
     from legogcd.paper import choose_recipe
     from legogcd.paper.sample import keep_sample
+    from legogcd.report.page import report_outcome
     from legogcd.training import Job
     from legogcd.training import discover as run
     from legogcd.training.display import Screen
@@ -93,6 +98,7 @@ def discover(
         image_size=image_size,
         train_blocks=train_blocks,
         keeping=o.keeping_rules(views, cache, disk_budget, kept_dtype),
+        held_out=held_out,
         seed=seed,
         device=device,
         precision=precision,
@@ -108,7 +114,12 @@ def discover(
     if known_truth is not None:
         keep_sample(outcome, collection, known_truth, out)
         typer.echo(_scores(outcome.metrics))
+    if outcome.model.calibration.held_out:
+        typer.echo(_calibrated(outcome.model.calibration))
     typer.echo(f"categories: {out / 'predictions.csv'}; pictures: {', '.join(str(path) for path in pictures)}")
+    page = report_outcome(outcome, collection.images, out, display) if report else None
+    if page is not None:
+        typer.echo(f"report: {page}")
 
 
 def encode(
@@ -169,6 +180,16 @@ def _pictures(outcome: "Outcome", collection: "Collection", out: Path) -> list[P
     drawn.append(out / "groups.png")
     draw_contact_sheet(outcome.discovery, collection.images, drawn[-1])
     return drawn
+
+
+def _calibrated(found: "Calibration") -> str:
+    from legogcd.training.display import percent
+
+    return (
+        f"confidence calibrated on {found.held_out} held-out labels, of which {percent(found.accuracy)} % are found "
+        f"right: expected error {percent(found.error_before)} -> {percent(found.error)} points; "
+        f"below {found.threshold:.2f} an image counts as unsure"
+    )
 
 
 def _scores(metrics: list[dict[str, Any]]) -> str:

@@ -63,6 +63,9 @@ RecipeName = Annotated[
     str, typer.Option(help="`default` (ours, for photos), `paper`, or one of its data sets: cub, cifar100, ...")
 ]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs to train; default: the recipe's.")]
+HeldOut = Annotated[
+    float, typer.Option(help="Share of the labels kept out of training, to calibrate the confidence; 0: none.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Change any weight, temperature or rate; may be repeated."),

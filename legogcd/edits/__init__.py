@@ -43,6 +43,7 @@ __all__ = [
     "current",
     "described",
     "log_lines",
+    "named_now",
     "read_edits",
     "summary_line",
 ]
@@ -54,6 +55,12 @@ def current(folder: Path) -> pd.DataFrame:
     ``status`` follows the categories; ``confidence`` and ``predicted`` stay the model's.
     """
     return read_state(folder).frame()
+
+
+def named_now(folder: Path, categories: Sequence[str]) -> list[tuple[str, bool]]:
+    """What categories of the run are called after its names and merges, and whether each counts as known."""
+    state = read_state(folder)
+    return [state.now(category) for category in categories]
 
 
 def confirmed_labels(folder: Path) -> dict[str, str]:

@@ -41,6 +41,12 @@ class State:
         """How many images a category has."""
         return len(self._images.get(category, ()))
 
+    def now(self, category: str) -> tuple[str, bool]:
+        """What became of a category of the run: its name now, and whether it counts as known."""
+        while category not in self._images and category in self._became:
+            category = self._became[category]
+        return category, category in self._known
+
     def frame(self) -> pd.DataFrame:
         """One row an image, as predictions.csv, with the categories and statuses of now and ``confirmed``."""
         frame = self._table.copy()

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
 from legogcd.collection.phrases import counted, some_of
 from legogcd.discovery import CHECKPOINT, Discovery, check_free, write_predictions
 from legogcd.errors import UserError
+from legogcd.evaluation.calibration import Calibration, calibrate
 from legogcd.methods import Method, ParametricRecipe, Recipe, build_method, check_method, directions
 from legogcd.training.display import Quiet
 from legogcd.training.draw import clustering_images
+from legogcd.training.held_out import hold_out
 from legogcd.training.journal import Journal, open_journal
 from legogcd.training.loop import Metrics, Trainee, train
 from legogcd.training.model import Model
@@ -41,6 +44,7 @@ class Job:
     image_size: int = 224
     train_blocks: int = 1
     keeping: KeepingRules = field(default_factory=KeepingRules)
+    held_out: float = 0.0  # share of the labels that calibrate the confidence instead of training
     seed: int = 0
     device: str = "auto"
     precision: str = "auto"
@@ -56,7 +60,9 @@ class Outcome:
     model: Model
     metrics: list[Metrics]
     config: dict[str, Any]
-    features: Callable[[np.ndarray], np.ndarray] | None = None  # of the images at some positions, as trained [n, D]
+    features: Callable[[np.ndarray | None], np.ndarray] | None = (
+        None  # trained [n, D], of all images or at some positions
+    )
 
 
 @dataclass
@@ -70,8 +76,20 @@ class Prepared:
     collection: Collection
     rows: torch.Tensor
 
+    @cached_property
+    def held_out(self) -> np.ndarray:
+        """Positions of the labelled images whose labels training does not see."""
+        return hold_out(self.collection.labels, self.job.held_out, self.job.seed)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """The labels training sees [N]."""
+        labels = self.collection.labels.copy()
+        labels[self.held_out] = UNLABELLED
+        return labels
+
     def trainee(self, method: Method) -> Trainee:
-        labels = torch.from_numpy(self.collection.labels)
+        labels = torch.from_numpy(self.labels)
         return Trainee(self.views.source, self.rows, labels, self.backbone.tail, method, self.runtime)
 
     def directions(self, positions: np.ndarray | None = None) -> np.ndarray:
@@ -112,9 +130,10 @@ def discover(
         journal = open_journal(out, config, resume)
         journal.time("views", prepared.views.seconds)
     metrics = _train(prepared, method, journal, score, display)
+    model.calibration = _calibrate(prepared, model)
     if out is not None:
         model.save(out)
-    discovery = _sort(prepared, method)
+    discovery = _sort(prepared, model)
     if out is not None:
         write_predictions(out, discovery)
         shutil.rmtree((out / CHECKPOINT).parent, ignore_errors=True)
@@ -170,8 +189,8 @@ def _train(
     first_epoch = journal.restore(trainee.tail, method, optimizer, recipe.epochs) if journal else 0
     if first_epoch == 0 and recipe.start == "kmeans":
         display.note("finding a start for the prototypes with semi-supervised k-means")
-        chosen = clustering_images(prepared.collection.labels, job.seed)
-        method.start(trainee.features(chosen), prepared.collection.labels[chosen], job.seed)
+        chosen = clustering_images(prepared.labels, job.seed)
+        method.start(trainee.features(chosen), prepared.labels[chosen], job.seed)
     entries = journal.entries if journal else []
 
     def score_predictions(predicted: np.ndarray) -> dict[str, float | None]:
@@ -199,14 +218,27 @@ def _train(
     return entries
 
 
-def _sort(prepared: Prepared, method: Method) -> Discovery:
-    predicted, confidence = prepared.trainee(method).predict()
+def _calibrate(prepared: Prepared, model: Model) -> Calibration:
+    """What the held-out images say about the confidence of a trained model."""
+    if not prepared.held_out.size:
+        return Calibration()
+    batches = prepared.trainee(model.method).evaluation_features(torch.from_numpy(prepared.held_out))
+    probabilities = np.concatenate([model.classify(batch) for batch in batches])
+    return calibrate(probabilities, prepared.collection.labels[prepared.held_out])
+
+
+def _sort(prepared: Prepared, model: Model) -> Discovery:
+    predicted, confidence = [], []
+    for batch in prepared.trainee(model.method).evaluation_features():
+        probabilities = model.classify(batch)
+        predicted.append(probabilities.argmax(axis=1))
+        confidence.append(probabilities.max(axis=1))
     images = prepared.job.collection.images
     return Discovery(
         names=prepared.collection.images.names,
         labels=prepared.collection.labels,
-        predicted=predicted,
-        confidence=confidence,
+        predicted=np.concatenate(predicted),
+        confidence=np.concatenate(confidence),
         known=prepared.collection.known,
         n_classes=prepared.job.n_classes,
         unreadable={images.names[row]: reason for row, reason in prepared.views.unreadable.items()},
@@ -229,6 +261,7 @@ def _config(prepared: Prepared) -> dict[str, Any]:
             "train_blocks": job.train_blocks,
         },
         "views": {"kept": job.keeping.views, "dtype": job.keeping.dtype, "seed": job.keeping.seed},
+        "held_out": job.held_out,
         "seed": job.seed,
         "device": prepared.runtime.device.type,
         "precision": prepared.runtime.precision,

@@ -31,7 +31,7 @@ TINY = {
     "projector_out": 16,
 }
 RECIPE = ParametricRecipe().with_settings(TINY)
-FILES = ("config.json", "metrics.jsonl", "model.safetensors", "predictions.csv")
+FILES = ("calibration.json", "config.json", "metrics.jsonl", "model.safetensors", "predictions.csv")
 
 
 class Heard(Quiet):

@@ -28,8 +28,8 @@ from legogcd.report.page.sentences import KINDS, Kind, border_sentence, summary_
 from legogcd.report.page.sorting import Sorting, sort_images
 from legogcd.report.page.thumbnails import BUDGET, Thumbnails, fingerprints, make_thumbnails
 from legogcd.training.display import Quiet
+from legogcd.training.model import read_calibration
 
-UNSURE = 0.5  # below this probability of the best group the model counts as unsure
 _TYPICAL, _UNCERTAIN = 12, 8
 _CHUNK = 200  # thumbnails that are parsed together, when the first of them comes into sight
 
@@ -90,7 +90,10 @@ def build_report(
     featured |= {row for card in cards for row in (*card.typical, *card.uncertain, *card.border)}
     with display.counting("making thumbnails", len(rows)) as progress:
         thumbnails = make_thumbnails(images, rows, sorted(featured), budget, progress)
-    write_text(out, _page(config, read_metrics(run), sorting, suspicions, cards, map_points(units), thumbnails))
+    threshold = read_calibration(run).threshold
+    write_text(
+        out, _page(config, read_metrics(run), sorting, threshold, suspicions, cards, map_points(units), thumbnails)
+    )
 
 
 def group_cards(sorting: Sorting, units: np.ndarray) -> list[Card]:
@@ -168,13 +171,14 @@ def _page(
     config: Mapping[str, Any],
     metrics: list[dict[str, Any]],
     sorting: Sorting,
+    threshold: float,
     suspicions: list[tuple[Kind, list[Suspicion]]],
     cards: list[Card],
     points: np.ndarray,
     thumbnails: Thumbnails,
 ) -> str:
     style, script = _asset("page.css"), _asset("page.js")
-    unsure = (sorting.confidence < UNSURE) & ~sorting.labelled
+    unsure = (sorting.confidence < threshold) & ~sorting.labelled
     found_known = sorting.known[sorting.group] & ~sorting.labelled
     in_new = ~sorting.known[sorting.group]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -190,7 +194,7 @@ def _page(
             ("labelled", int(sorting.labelled.sum()), "with a label you gave", "labelled"),
             ("known found", int(found_known.sum()), f"in {int(sorting.known.sum())} known classes", "known"),
             ("new groups", int((~sorting.known).sum()), f"with {int(in_new.sum())} images", "new"),
-            ("unsure", int(unsure.sum()), "best guess below 50 %", "unsure"),
+            ("unsure", int(unsure.sum()), f"best guess below {100 * threshold:.0f} %", "unsure"),
         ],
         suspicions=suspicions,
         cards=cards,
@@ -204,7 +208,7 @@ def _page(
         shown=sum(1 for picture in thumbnails.pictures if picture),
         unreadable=thumbnails.unreadable,
         left_out=thumbnails.left_out,
-        data=embedded(_data(sorting, points)),
+        data=embedded(_data(sorting, points, threshold)),
         chunks=[
             embedded(thumbnails.pictures[start : start + _CHUNK])
             for start in range(0, len(thumbnails.pictures), _CHUNK)
@@ -213,7 +217,7 @@ def _page(
     return page
 
 
-def _data(sorting: Sorting, points: np.ndarray) -> dict[str, Any]:
+def _data(sorting: Sorting, points: np.ndarray, threshold: float) -> dict[str, Any]:
     """What the script needs of every image, as columns of whole numbers."""
     runner_up = sorting.belief.copy()
     runner_up[np.arange(len(runner_up)), sorting.predicted] = -1
@@ -232,7 +236,7 @@ def _data(sorting: Sorting, points: np.ndarray) -> dict[str, Any]:
         "x": points[:, 0].tolist(),
         "y": points[:, 1].tolist(),
         "grid": GRID,
-        "unsure": round(100 * UNSURE),
+        "unsure": (sorting.confidence < threshold).astype(int).tolist(),
         "chunk": _CHUNK,
     }
 

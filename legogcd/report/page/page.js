@@ -51,7 +51,7 @@
 
   function passes(row) {
     if (filter.group >= 0 && data.group[row] !== filter.group) return false;
-    if (filter.kind === "unsure" ? data.labelled[row] || data.confidence[row] >= data.unsure
+    if (filter.kind === "unsure" ? data.labelled[row] || !data.unsure[row]
       : filter.kind === "new" ? isKnown(row)
       : filter.kind !== "all" && status(row) !== filter.kind) return false;
     return !filter.text || data.names[row].toLowerCase().includes(filter.text);

@@ -36,6 +36,7 @@ def repeat_command(config: Mapping[str, Any]) -> str:
         "train-blocks": backbone["train_blocks"],
         "views": config["views"]["kept"],
         "kept-dtype": config["views"]["dtype"],
+        "held-out": config.get("held_out", 0.0),
         "seed": config["seed"],
         "device": config["device"],
         "precision": config["precision"],

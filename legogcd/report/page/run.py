@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from legogcd.collection import ImageFiles, find_images
-from legogcd.discovery import read_config, read_predictions
+from legogcd.collection import ImageFiles, Images, find_images
+from legogcd.discovery import REPORT, read_config, read_predictions
 from legogcd.errors import UserError
 from legogcd.report.page.assemble import build_report
 from legogcd.training.display import Quiet
 from legogcd.training.loop import Trainee
 from legogcd.training.model import Model, load_run
-from legogcd.training.views import KeepingRules
+from legogcd.training.pipeline import Outcome
+from legogcd.training.views import KeepingRules, human_bytes
 from legogcd.vision.cache import Keeping, KeptViews, kept_already
 from legogcd.vision.encode import Encoder
 
+MOST_AT_ONCE = 50_000  # images of which discover makes a report by itself
 _TOGETHER = 4096  # images whose probabilities are computed at once
 
 
@@ -41,14 +43,29 @@ def report_run(
         raise UserError(f"none of the run's images are in {files.root}; say with --images where they are now")
     model, config = load_run(run, backbone, device)
     features = _features(model, config, files, cache, display)
-    with torch.no_grad():
-        model.method.eval()
-        parts = np.array_split(features, range(_TOGETHER, len(features), _TOGETHER))
-        found = [model.method.probabilities(torch.from_numpy(part).to(model.runtime.device)).cpu() for part in parts]
-        probabilities = torch.cat(found).numpy()
-    target = out or run / "report.html"
-    build_report(run, features, probabilities, files, target, display)
+    target = out or run / REPORT
+    build_report(run, features, _probabilities(model, features), files, target, display)
     return target
+
+
+def report_outcome(outcome: Outcome, images: Images, run: Path, display: Quiet | None = None) -> Path | None:
+    """Write the report of a run that has just ended into its folder; none of a collection too large for a page."""
+    display, count = display or Quiet(), len(outcome.discovery.names)
+    if count > MOST_AT_ONCE:
+        size = human_bytes(4 * count * outcome.model.backbone.dim)
+        display.note(
+            f"no report of {count} images is made by itself: `legogcd report {run}` makes it ({size} of memory)"
+        )
+        return None
+    assert outcome.features is not None
+    features = outcome.features(None)
+    build_report(run, features, _probabilities(outcome.model, features), images, run / REPORT, display)
+    return run / REPORT
+
+
+def _probabilities(model: Model, features: np.ndarray) -> np.ndarray:
+    parts = np.array_split(features, range(_TOGETHER, len(features), _TOGETHER))
+    return np.concatenate([model.classify(torch.from_numpy(part).to(model.runtime.device)) for part in parts])
 
 
 def _folder(config: dict[str, Any], images: Path | None) -> Path:

@@ -1,0 +1,56 @@
+"""A finished run on other images."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legogcd.cli import options as o
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    images: Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder of images, searched recursively, or one.")],
+    out: Annotated[Path, typer.Option(help="The table to write: .csv, .jsonl or .parquet.")],
+    unsure_below: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Confidence below which an image is unsure; default: found by the run."),
+    ] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Where the backbone's weights are now, if they moved since the run.")
+    ] = None,
+    device: o.OnDevice = o.Device.auto,
+    threads: o.Threads = None,
+) -> None:
+    """Sort other images with what a run has learned: category, known or novel, how sure, and whether to rely on it.
+
+    For example, tomorrow's photos:
+
+        legogcd predict run inbox --out inbox.csv
+
+    The table has the columns path, category, status, confidence and unsure. Names and merges made since the run are
+    in it. Any number of images takes the same memory.
+    """
+    from legogcd.collection import as_images
+    from legogcd.collection.phrases import counted, some_of
+    from legogcd.prediction import check_format, predict_run
+    from legogcd.training.display import Screen
+
+    display = Screen()
+    check_format(out)
+    found = as_images([images] if images.is_file() else images)
+    predicted = predict_run(
+        run,
+        found,
+        out,
+        unsure_below=unsure_below,
+        backbone=backbone,
+        device=device.value,
+        threads=threads,
+        display=display,
+    )
+    if predicted.unreadable:
+        named = [f"{name} ({reason})" for name, reason in predicted.unreadable.items()]
+        display.warn(f"{counted(len(named), 'unreadable image')} left out: {some_of(named, 5)}")
+    typer.echo(predicted.summary())
+    typer.echo(f"table: {out}")
