@@ -45,22 +45,45 @@ def sure(group: np.ndarray, n_groups: int, share: float = 0.9) -> np.ndarray:
     return np.where(np.arange(n_groups) == group[:, None], share, rest)
 
 
-def test_labels_the_model_contradicts_come_most_contradicted_first() -> None:
-    group = np.zeros(100, int)
-    belief = sure(group, 3)
-    belief[[4, 9, 20, 30, 31]] = [[0.3, 0.6, 0.1], [0.0, 0.1, 0.9], [0.45, 0.5, 0.05], [0.1, 0.8, 0.1], [0, 1, 0]]
-    labelled = np.arange(100) != 31  # the surest disagreement is no label
-    found = wrong_labels(sorting_of(group, belief, 3, labelled))
-    assert [finding.images for finding in found] == [(9,), (30,), (4,)]
-    assert found[0].groups == (0, 2)
-    assert found[0].values == pytest.approx((0.9, 0.0))
+def slow_doubts(group: np.ndarray, units: np.ndarray, labelled: np.ndarray) -> list[tuple[float, int]]:
+    """How much nearer each labelled image is to another group's mean than to that of its own without it."""
+    doubts = []
+    for row in np.flatnonzero(labelled):
+        alike = {}
+        for number in np.unique(group):
+            others = [i for i in range(len(group)) if group[i] == number and i != row]
+            if others:
+                alike[number] = float(units[row] @ unit(units[others].mean(0)[None])[0])
+        own = alike.pop(group[row], None)
+        if own is not None and alike:
+            doubts.append((max(alike.values()) - own, int(row)))
+    return sorted(doubts, key=lambda doubt: -doubt[0])
+
+
+def test_labels_that_look_like_another_group_come_most_doubtful_first() -> None:
+    units, truth = blobs([40, 40, 40], np.eye(3), 0.3)
+    group, labelled = truth.copy(), np.arange(120) % 2 == 0
+    group[[4, 50, 100]] = [1, 2, 0]  # labelled wrong
+    group[[5, 51]] = [1, 2]  # sorted wrong, but no label
+    found = wrong_labels(sorting_of(group, sure(group, 3), 3, labelled), units)
+    assert {finding.images[0] for finding in found} == {4, 50, 100}
+    expected = [row for lead, row in slow_doubts(group, units, labelled) if lead >= 0.03][:3]
+    assert [finding.images[0] for finding in found] == expected
+    wrong = next(finding for finding in found if finding.images == (4,))
+    assert wrong.groups == (1, 0)
+    assert wrong.values[0] > wrong.values[1]
+
+
+def test_right_labels_are_not_doubted_and_a_class_of_one_cannot_be() -> None:
+    units, group = blobs([30, 30, 1], np.eye(3), 0.1)
+    assert wrong_labels(sorting_of(group, sure(group, 3), 3, np.ones(61, bool)), units) == []
 
 
 def test_no_more_than_a_twentieth_of_the_labels_is_called_wrong() -> None:
-    group = np.zeros(40, int)
-    assert len(wrong_labels(sorting_of(group, sure(group + 1, 2), 2, np.ones(40, bool)))) == 2
-    many = np.zeros(5000, int)
-    assert len(wrong_labels(sorting_of(many, sure(many + 1, 2), 2, np.ones(5000, bool)))) == 50
+    for count, most in ((40, 2), (5000, 50)):
+        units, truth = blobs([count // 2, count // 2], np.eye(2), 0.05)
+        group = np.where(np.arange(count) % 4 == 0, 1 - truth, truth)  # a quarter is wrong
+        assert len(wrong_labels(sorting_of(group, sure(group, 2), 2, np.ones(count, bool)), units)) == most
 
 
 @settings(max_examples=25, deadline=None)

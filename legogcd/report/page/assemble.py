@@ -158,7 +158,7 @@ def _suspicions(
         return fingerprints(images, [rows[row] for row in chosen])
 
     found = {
-        "wrong-labels": look.wrong_labels(sorting),
+        "wrong-labels": look.wrong_labels(sorting, units),
         "duplicates": look.near_duplicates(sorting, units, bits),
         "outliers": look.outliers(sorting, units),
         "like-two": look.groups_like_two(sorting, units),

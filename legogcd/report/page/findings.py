@@ -9,7 +9,7 @@ from sklearn.metrics import silhouette_score
 
 from legogcd.report.page.sorting import Sorting
 
-DISAGREEMENT = 0.25  # another class must lead the given one by this much probability
+DISAGREEMENT = 0.03  # cosine by which another group must be nearer than the rest of the own one
 SAME_PICTURE = 0.95  # cosine of two features from which a second look at the pixels pays
 SAME_BITS = 6  # of the 63 bits of a fingerprint; chance pairs differ in about 32
 TWO_PARTS = 0.15  # silhouette; on two photo sets pure groups stayed below 0.14, but so do joined kinds that are alike
@@ -48,24 +48,32 @@ def centers(units: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
     return counted
 
 
-def wrong_labels(sorting: Sorting) -> list[Finding]:
-    """Labelled images the model strongly places elsewhere: at most 5 % of the labelled ones and 50.
+def wrong_labels(sorting: Sorting, units: np.ndarray) -> list[Finding]:
+    """Labelled images that look more like another group than like the rest of their own: at most 5 % of them and 50.
 
-    ``values``: probability of the other group, of the given one.
+    A training image's own probability says little, as the model was taught its label; its feature [D] against the
+    mean feature of each group, its own group without it, says more. ``values``: the similarity to the other group, to
+    the rest of its own.
     """
-    given = sorting.belief[np.arange(len(sorting.group)), sorting.group]
-    lead = sorting.confidence - given
-    checked = sorting.labelled & sorting.learned[sorting.group]
-    rows = np.flatnonzero(checked & (lead >= DISAGREEMENT))
-    most = min(50, int(np.ceil(0.05 * checked.sum())))
-    ranked = rows[np.argsort(-lead[rows], kind="stable")][:most]
+    sums = np.zeros((len(sorting.groups), units.shape[1]))
+    np.add.at(sums, sorting.group, units)
+    sizes = np.bincount(sorting.group, minlength=len(sorting.groups))
+    rows = np.flatnonzero(sorting.labelled & (sizes[sorting.group] > 1))
+    own_group = sorting.group[rows]
+    alike = units[rows] @ unit(sums).T  # [n, G]
+    own = np.einsum("nd,nd->n", units[rows], unit(sums[own_group] - units[rows]))
+    alike[np.arange(len(rows)), own_group] = -np.inf
+    other = alike.argmax(axis=1)
+    lead = alike.max(axis=1) - own
+    listed = np.flatnonzero(lead >= DISAGREEMENT)
+    most = min(50, int(np.ceil(0.05 * len(rows))))
     return [
         Finding(
-            (int(row),),
-            (int(sorting.group[row]), int(sorting.predicted[row])),
-            (float(sorting.confidence[row]), float(given[row])),
+            (int(rows[place]),),
+            (int(own_group[place]), int(other[place])),
+            (float(alike[place, other[place]]), float(own[place])),
         )
-        for row in ranked
+        for place in listed[np.argsort(-lead[listed], kind="stable")][:most]
     ]
 
 

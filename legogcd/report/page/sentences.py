@@ -33,10 +33,10 @@ def percent(share: float) -> str:
 
 def _wrong_label(finding: Finding, sorting: Sorting) -> str:
     given, other = (sorting.groups[group] for group in finding.groups)
-    sure, own = finding.values
+    alike, own = finding.values
     return (
-        f"{sorting.names[finding.images[0]]} is labelled {given}, "
-        f"but the model sees {other} ({percent(sure)} against {percent(own)})."
+        f"{sorting.names[finding.images[0]]} is labelled {given}, but looks more like {other} "
+        f"(similarity {alike:.2f} to its images, {own:.2f} to the others of {given})."
     )
 
 
@@ -79,7 +79,7 @@ KINDS = (
         "wrong-labels",
         "Possible wrong labels",
         "Check these labels first: each one teaches the model something that may be false.",
-        "No label stands out: the model agrees with the labels you gave, or doubts only mildly.",
+        "No label stands out: every labelled image looks most like the others of its class, or nearly so.",
         _wrong_label,
     ),
     Kind(
