@@ -16,12 +16,19 @@ torch.Size([])
 """
 
 from legogcd.blocks.adaptive_margin_ce import AdaptiveMarginCE
+from legogcd.blocks.adaptive_threshold import AdaptiveThreshold
 from legogcd.blocks.brick import Brick
+from legogcd.blocks.consensus_distillation import ConsensusDistillation
+from legogcd.blocks.debiased_distillation import DebiasedDistillation
 from legogcd.blocks.dual_view_kl import DualViewKL
 from legogcd.blocks.info_nce import InfoNCE
+from legogcd.blocks.known_anchor import KnownAnchor
 from legogcd.blocks.local_entropy import LocalEntropy
 from legogcd.blocks.mean_entropy import MeanEntropy
+from legogcd.blocks.neighbor_consistency import NeighborConsistency
 from legogcd.blocks.neighbor_pairs import NeighborPairs
+from legogcd.blocks.prior_alignment import PriorAlignment
+from legogcd.blocks.prototype_separation import PrototypeSeparation
 from legogcd.blocks.rank_statistics import RankStatistics
 from legogcd.blocks.selection import confident_known
 from legogcd.blocks.self_distillation import SelfDistillation
@@ -34,12 +41,19 @@ from legogcd.blocks.view_consistency import ViewConsistency, sigmoid_ramp
 
 __all__ = [
     "AdaptiveMarginCE",
+    "AdaptiveThreshold",
     "Brick",
+    "ConsensusDistillation",
+    "DebiasedDistillation",
     "DualViewKL",
     "InfoNCE",
+    "KnownAnchor",
     "LocalEntropy",
     "MeanEntropy",
+    "NeighborConsistency",
     "NeighborPairs",
+    "PriorAlignment",
+    "PrototypeSeparation",
     "RankStatistics",
     "SelfDistillation",
     "SupCon",

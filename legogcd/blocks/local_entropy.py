@@ -5,8 +5,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from legogcd.blocks.adaptive_threshold import AdaptiveThreshold
 from legogcd.blocks.arguments import count, fraction, not_negative, one_of, positive
 from legogcd.blocks.brick import Brick
+from legogcd.blocks.running_mean import log_mean_prediction
 from legogcd.blocks.selection import confident_known
 from legogcd.blocks.two_views import TwoViews
 from legogcd.errors import UserError
@@ -19,11 +21,6 @@ def local_entropy(logits: Tensor, selected: Tensor, shift: Tensor | float = 0.0)
     """
     per_view = -(torch.softmax(logits, dim=-1) * torch.log_softmax(logits + shift, dim=-1)).sum(dim=-1)  # [2, B]
     return torch.where(selected, per_view, 0).mean()
-
-
-def log_mean_prediction(mean_prediction: Tensor) -> Tensor:
-    """log p̃, finite also where a class has underflowed to 0."""
-    return mean_prediction.clamp_min(torch.finfo(mean_prediction.dtype).tiny).log()
 
 
 class LocalEntropy(Brick):
@@ -41,7 +38,7 @@ class LocalEntropy(Brick):
     the state dict; without ``n_classes`` it is None until the first call or until a state is loaded.
 
     Args:
-        threshold: δ, from 0 to 1.
+        threshold: δ, from 0 to 1; or an :class:`~legogcd.blocks.AdaptiveThreshold`, which follows the confidence.
         temperature: τo.
         margin: ``"paper"``, ``"released"`` or None.
         confidence_temperature: τs.
@@ -67,7 +64,7 @@ class LocalEntropy(Brick):
 
     def __init__(
         self,
-        threshold: float = 0.7,
+        threshold: float | AdaptiveThreshold = 0.7,
         temperature: float = 0.05,
         margin: Literal["paper", "released"] | None = "paper",
         confidence_temperature: float = 0.1,
@@ -77,7 +74,9 @@ class LocalEntropy(Brick):
         mean_temperature: float | None = None,
     ) -> None:
         super().__init__()
-        self.threshold = fraction("threshold", threshold)
+        self.threshold: float | AdaptiveThreshold = (
+            threshold if isinstance(threshold, AdaptiveThreshold) else fraction("threshold", threshold)
+        )
         self.temperature = positive("temperature", temperature)
         self.margin = one_of("margin", margin, ("paper", "released", None))
         self.confidence_temperature = positive("confidence_temperature", confidence_temperature)
@@ -91,7 +90,7 @@ class LocalEntropy(Brick):
             self.mean_prediction = torch.full((k,), 1 / k) if margin is not None else None
 
     def forward(self, views: TwoViews) -> Tensor:
-        self.selected = confident_known(views, self.threshold, self.confidence_temperature)
+        self.selected = confident_known(views, self._threshold_for(views), self.confidence_temperature)
         logits = views.scaled_logits(self.temperature)  # [2, B, K]
         if self.margin is None:
             return local_entropy(logits, self.selected)
@@ -100,6 +99,12 @@ class LocalEntropy(Brick):
         term = local_entropy(logits, self.selected, strength * log_mean_prediction(mean_prediction))
         self.mean_prediction = self._updated(mean_prediction, views) if self.training else mean_prediction
         return term
+
+    def _threshold_for(self, views: TwoViews) -> float | Tensor:
+        if isinstance(self.threshold, float):
+            return self.threshold
+        per_class: Tensor = self.threshold(views, self.confidence_temperature)  # [K]
+        return per_class
 
     def _mean_prediction_for(self, logits: Tensor) -> Tensor:
         k = logits.shape[-1]

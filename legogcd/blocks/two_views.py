@@ -30,6 +30,7 @@ class TwoViews:
     epoch: int
     features: Tensor | None = None  # [2, B, D]; for the methods that compare features
     index: Tensor | None = None  # [B] position in the collection
+    prototypes: Tensor | None = None  # [K, D]  raw; for the bricks that compare prototypes
 
     @property
     def labelled(self) -> Tensor:

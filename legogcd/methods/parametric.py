@@ -44,6 +44,7 @@ class Parametric(Method):
             epoch=epoch,
             features=features,
             index=index,
+            prototypes=self.prototypes.weight,  # [K, D]
         )
         bricks = dict(self.named_bricks())
         terms = {name: brick(views) for name, brick in bricks.items()}

@@ -6,21 +6,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from block_samples import BRICKS, random_views
+from block_samples import BRICKS, STATES, random_views
 
 from legogcd.blocks import (
+    AdaptiveThreshold,
     Brick,
+    ConsensusDistillation,
+    DebiasedDistillation,
     DualViewKL,
     InfoNCE,
+    KnownAnchor,
     LocalEntropy,
     MeanEntropy,
+    NeighborConsistency,
+    PriorAlignment,
+    PrototypeSeparation,
     SelfDistillation,
     SupCon,
     SupervisedCE,
 )
 from legogcd.errors import UserError
 
-WITH_TEMPERATURE = [InfoNCE, SupCon, SupervisedCE, MeanEntropy, DualViewKL, LocalEntropy]
+WITH_TEMPERATURE = [
+    *(InfoNCE, SupCon, SupervisedCE, MeanEntropy, DualViewKL, LocalEntropy),
+    *(PriorAlignment, PrototypeSeparation, KnownAnchor, NeighborConsistency),
+]
 
 
 @pytest.mark.parametrize("brick", WITH_TEMPERATURE)
@@ -48,6 +58,25 @@ def test_temperatures_are_positive_numbers(brick, temperature):
         (SelfDistillation, {"warmup_epochs": -1}, "warmup_epochs is -1; give a whole number of 0 or more"),
         (SelfDistillation, {"warmup_epochs": 4.5}, "warmup_epochs is 4.5"),
         (SelfDistillation, {"warmup": "step"}, "warmup is 'step'; give one of 'linear', 'cosine'"),
+        (PriorAlignment, {"prior_temperature": 0}, "prior_temperature is 0; give a number above 0"),
+        (PriorAlignment, {"uniform_share": 1.5}, "uniform_share is 1.5; give a number from 0 to 1"),
+        (PriorAlignment, {"momentum": -0.1}, "momentum is -0.1; give a number from 0 to 1"),
+        (ConsensusDistillation, {"disagreement_weight": 2}, "disagreement_weight is 2; give a number from 0 to 1"),
+        (ConsensusDistillation, {"student_temperature": 0}, "student_temperature is 0"),
+        (DebiasedDistillation, {"strength": -1}, "strength is -1; give a number of 0 or more"),
+        (DebiasedDistillation, {"by": "image"}, "by is 'image'; give one of 'group', 'class'"),
+        (DebiasedDistillation, {"momentum": math.nan}, "momentum is nan"),
+        (KnownAnchor, {"reference_temperature": -1}, "reference_temperature is -1"),
+        (KnownAnchor, {"momentum": 2}, "momentum is 2"),
+        (KnownAnchor, {"freeze_epoch": -1}, "freeze_epoch is -1; give a whole number of 0 or more"),
+        (NeighborConsistency, {"neighbors": 0}, "neighbors is 0; give a whole number of 1 or more"),
+        (NeighborConsistency, {"among": "known"}, "among is 'known'; give one of 'unlabelled', 'all'"),
+        (NeighborConsistency, {"space": "pixels"}, "space is 'pixels'; give one of 'features', 'projections'"),
+        (NeighborConsistency, {"teacher_temperature": 0}, "teacher_temperature is 0"),
+        (AdaptiveThreshold, {"floor": 1.1}, "floor is 1.1; give a number from 0 to 1"),
+        (AdaptiveThreshold, {"class_strength": 2}, "class_strength is 2; give a number from 0 to 1"),
+        (AdaptiveThreshold, {"momentum": 2}, "momentum is 2"),
+        (AdaptiveThreshold, {"warmup_epochs": -1}, "warmup_epochs is -1"),
     ],
 )
 def test_what_else_is_refused(brick, arguments, message):
@@ -79,8 +108,7 @@ def test_bricks_without_a_running_mean_have_no_state():
         brick(random_views(0))
         assert isinstance(brick, Brick)
         assert list(brick.parameters()) == []
-        kept = ["mean_prediction"] if name in ("LocalEntropy paper", "LocalEntropy released") else []
-        assert list(brick.state_dict()) == kept
+        assert list(brick.state_dict()) == STATES.get(name, [])
 
 
 def test_selected_is_detached_and_boolean():

@@ -88,6 +88,8 @@ def test_everything_stays_finite(name, batch, dtype):
     [
         *(("SupCon", batch) for batch in ("no labelled image", "one unlabelled image")),
         *(("SupervisedCE", batch) for batch in ("no labelled image", "one unlabelled image")),
+        *(("KnownAnchor", batch) for batch in ("no labelled image", "one unlabelled image", "no known class")),
+        *(("NeighborConsistency", batch) for batch in ("all labelled", "one unlabelled image", "one labelled image")),
         *((name, batch) for name in LOCAL_ENTROPIES for batch in ("all labelled", "no known class", "equal logits")),
         *((name, batch) for name in LOGIT_BRICKS for batch in ("one class", "one image of one class")),
         *(("InfoNCE", batch) for batch in ("one unlabelled image", "one labelled image")),
@@ -101,9 +103,9 @@ def test_what_takes_no_part_costs_nothing_and_moves_nothing(name, batch):
     assert (by_logits == 0).all()
 
 
-@pytest.mark.parametrize("name", ["SupCon", "SupervisedCE", *LOCAL_ENTROPIES])
+@pytest.mark.parametrize("name", ["SupCon", "SupervisedCE", "KnownAnchor", "NeighborConsistency", *LOCAL_ENTROPIES])
 def test_a_term_without_views_can_still_be_propagated_alone(name):
-    views = BATCHES["all labelled" if name in LOCAL_ENTROPIES else "no labelled image"]
+    views = BATCHES["all labelled" if name in (*LOCAL_ENTROPIES, "NeighborConsistency") else "no labelled image"]
     projections, logits = views.projections.clone().requires_grad_(), views.logits.clone().requires_grad_()
     brick = BRICKS[name]()
     brick(replace(views, projections=projections, logits=logits)).backward()

@@ -36,7 +36,7 @@ def _wrong_label(finding: Finding, sorting: Sorting) -> str:
     alike, own = finding.values
     return (
         f"{sorting.names[finding.images[0]]} is labelled {given}, but looks more like {other} "
-        f"(similarity {alike:.2f} to its images, {own:.2f} to the others of {given})."
+        f"(similarity {alike:.2f} against {own:.2f})."
     )
 
 

@@ -1,0 +1,88 @@
+"""Debiased distillation: the teacher is corrected for the classes it names too often."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from legogcd.blocks.arguments import not_negative, one_of
+from legogcd.blocks.running_mean import RunningMean, log_mean_prediction, mean_of_images, uniform_over_classes
+from legogcd.blocks.self_distillation import SelfDistillation
+from legogcd.blocks.two_views import TwoViews
+
+
+def spread_within_groups(usage: Tensor, n_known: int) -> Tensor:
+    """Each class's share [K] as the mean share of its group, the known classes or the new ones.
+
+    >>> spread_within_groups(torch.tensor([0.5, 0.2, 0.2, 0.1, 0.0]), n_known=2)
+    tensor([0.3500, 0.3500, 0.1000, 0.1000, 0.1000])
+    """
+    groups = usage[:n_known], usage[n_known:]
+    return torch.cat([group.sum().expand(len(group)) / max(len(group), 1) for group in groups])
+
+
+class DebiasedDistillation(SelfDistillation):
+    """Self-distillation whose teacher is adjusted by how often classes are predicted; for ``SelfDistillation``.
+
+    ``½ mean_i [ CE(q_i', p_i) + CE(q_i, p_i') ]`` over the images i with views i and i', where p = softmax(z/τs) and,
+    detached, q = softmax(z/τt − s·log p̃) for the unlabelled images, softmax(z/τt) for the labelled ones. p̃ is a running
+    mean of p over the unlabelled views: what is predicted often has to be predicted more clearly to be taught. With
+    s = 0, or while p̃ is uniform, it is self-distillation.
+
+    * ``by="group"``: p̃ is evened out within the known classes and within the new ones. Only a bias of one group
+      against the other is corrected, whatever the classes' sizes are;
+    * ``by="class"``: each class has its own p̃.
+
+    p̃ starts uniform and is updated after use, in training mode only. It is the buffer ``usage.mean`` [K].
+
+    Menon et al., "Long-tail learning via logit adjustment", ICLR 2021, for labels; here for one's own predictions.
+
+    Args:
+        student_temperature: τs.
+        teacher_temperatures: τt at the first epoch and from the end of the warm-up on.
+        warmup_epochs: how many epochs the way from one to the other takes.
+        warmup: ``"linear"``, or ``"cosine"`` (half a cosine between the same ends).
+        strength: s.
+        by: ``"group"`` or ``"class"``.
+        momentum: how much of p̃ an update keeps.
+
+    Reads ``logits`` [2, B, K], ``labels`` [B], ``n_known`` and ``epoch``. ``selected``: all views.
+
+    >>> views = TwoViews(torch.zeros(2, 3, 8), torch.zeros(2, 3, 4), torch.full((3,), -1), n_known=2, epoch=0)
+    >>> brick = DebiasedDistillation()
+    >>> brick(views)  # log 4
+    tensor(1.3863)
+    >>> brick.usage.mean
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+
+    def __init__(
+        self,
+        student_temperature: float = 0.1,
+        teacher_temperatures: tuple[float, float] = (0.07, 0.04),
+        warmup_epochs: int = 30,
+        warmup: Literal["linear", "cosine"] = "linear",
+        strength: float = 0.4,
+        by: Literal["group", "class"] = "group",
+        momentum: float = 0.99,
+    ) -> None:
+        super().__init__(student_temperature, teacher_temperatures, warmup_epochs, warmup)
+        self.strength = not_negative("strength", strength)
+        self.by = one_of("by", by, ("group", "class"))
+        self.usage = RunningMean(momentum)
+
+    def forward(self, views: TwoViews) -> Tensor:
+        self.selected = views.all_views
+        student = views.log_probabilities(self.student_temperature)  # [2, B, K]
+        usage = self.usage.current(uniform_over_classes(student))  # [K]
+        teacher = self._teacher(views, usage)  # [2, B, K]
+        term = -(teacher.flip(0) * student).sum(dim=-1).mean()  # flip: each view faces the other view's teacher
+        unlabelled = ~views.labelled
+        self.usage.update(usage, mean_of_images(student.detach().exp(), unlabelled), seen=unlabelled.any())
+        return term
+
+    @torch.no_grad()
+    def _teacher(self, views: TwoViews, usage: Tensor) -> Tensor:
+        level = spread_within_groups(usage, views.n_known) if self.by == "group" else usage  # [K]
+        shift = self.strength * log_mean_prediction(level) * ~views.labelled[:, None]  # [B, K]
+        return torch.softmax(views.scaled_logits(self.teacher_temperature(views.epoch)) - shift, dim=-1)
