@@ -50,7 +50,7 @@ def slow_doubts(group: np.ndarray, units: np.ndarray, labelled: np.ndarray) -> l
     doubts = []
     for row in np.flatnonzero(labelled):
         alike = {}
-        for number in np.unique(group):
+        for number in np.unique(group[labelled]):
             others = [i for i in range(len(group)) if group[i] == number and i != row]
             if others:
                 alike[number] = float(units[row] @ unit(units[others].mean(0)[None])[0])
@@ -65,7 +65,8 @@ def test_labels_that_look_like_another_group_come_most_doubtful_first() -> None:
     group, labelled = truth.copy(), np.arange(120) % 2 == 0
     group[[4, 50, 100]] = [1, 2, 0]  # labelled wrong
     group[[5, 51]] = [1, 2]  # sorted wrong, but no label
-    found = wrong_labels(sorting_of(group, sure(group, 3), 3, labelled), units)
+    group[[7, 9, 11, 13]] = 3  # a new group that looks like group 0 is no other label
+    found = wrong_labels(sorting_of(group, sure(group, 4), 3, labelled), units)
     assert {finding.images[0] for finding in found} == {4, 50, 100}
     expected = [row for lead, row in slow_doubts(group, units, labelled) if lead >= 0.03][:3]
     assert [finding.images[0] for finding in found] == expected

@@ -9,7 +9,7 @@ from sklearn.metrics import silhouette_score
 
 from legogcd.report.page.sorting import Sorting
 
-DISAGREEMENT = 0.03  # cosine by which another group must be nearer than the rest of the own one
+DISAGREEMENT = 0.03  # cosine by which another class must be nearer than the rest of the own one
 SAME_PICTURE = 0.95  # cosine of two features from which a second look at the pixels pays
 SAME_BITS = 6  # of the 63 bits of a fingerprint; chance pairs differ in about 32
 TWO_PARTS = 0.15  # silhouette; on two photo sets pure groups stayed below 0.14, but so do joined kinds that are alike
@@ -49,11 +49,11 @@ def centers(units: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def wrong_labels(sorting: Sorting, units: np.ndarray) -> list[Finding]:
-    """Labelled images that look more like another group than like the rest of their own: at most 5 % of them and 50.
+    """Labelled images that look more like another labelled class than like the rest of their own: at most 5 % and 50.
 
     A training image's own probability says little, as the model was taught its label; its feature [D] against the
-    mean feature of each group, its own group without it, says more. ``values``: the similarity to the other group, to
-    the rest of its own.
+    mean feature of each class, its own class without it, says more. New groups are left aside: a label is mostly
+    mistaken for another label. ``values``: the similarity to the other class, to the rest of its own.
     """
     sums = np.zeros((len(sorting.groups), units.shape[1]))
     np.add.at(sums, sorting.group, units)
@@ -62,6 +62,7 @@ def wrong_labels(sorting: Sorting, units: np.ndarray) -> list[Finding]:
     own_group = sorting.group[rows]
     alike = units[rows] @ unit(sums).T  # [n, G]
     own = np.einsum("nd,nd->n", units[rows], unit(sums[own_group] - units[rows]))
+    alike[:, np.setdiff1d(np.arange(len(sorting.groups)), own_group)] = -np.inf
     alike[np.arange(len(rows)), own_group] = -np.inf
     other = alike.argmax(axis=1)
     lead = alike.max(axis=1) - own
