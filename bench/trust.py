@@ -80,10 +80,10 @@ def trust(outcome: Outcome, collection: Collection, truth: Truth) -> str:
     sure = ~found.unsure(confidence)
     error = expected_calibration_error
     return (
-        f"{found.held_out} held out, temperature {found.temperature:.2f}; error {100 * error(before.max(1), right):.1f} "
-        f"-> {100 * error(confidence, right):.1f} (known {100 * error(confidence[~novel], right[~novel]):.1f}, novel "
-        f"{100 * error(confidence[novel], right[novel]):.1f}); below {found.threshold:.2f} unsure: "
-        f"{100 * (~sure).mean():.0f} % of the images, {100 * right[~sure].mean():.0f} % of them right, "
+        f"{found.held_out} held out, temperature {found.temperature:.2f}; "
+        f"error {100 * error(before.max(1), right):.1f} -> {100 * error(confidence, right):.1f} "
+        f"(known {100 * error(confidence[~novel], right[~novel]):.1f}, novel {100 * error(confidence[novel], right[novel]):.1f}); "
+        f"below {found.threshold:.2f} unsure: {100 * (~sure).mean():.0f} % of the images, {100 * right[~sure].mean():.0f} % of them right, "
         f"{100 * right[sure].mean():.0f} % of the others"
     )
 

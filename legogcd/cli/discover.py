@@ -186,9 +186,8 @@ def _calibrated(found: "Calibration") -> str:
     from legogcd.training.display import percent
 
     return (
-        f"confidence calibrated on {found.held_out} held-out labels, of which {percent(found.accuracy)} % are found "
-        f"right: expected error {percent(found.error_before)} -> {percent(found.error)} points; "
-        f"below {found.threshold:.2f} an image counts as unsure"
+        f"confidence calibrated on {found.held_out} held-out labels ({percent(found.accuracy)} % found right): off by "
+        f"{percent(found.error)} points on average; below {found.threshold:.2f} an image counts as unsure"
     )
 
 
