@@ -11,7 +11,7 @@ from legogcd.errors import UserError
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text, spread
 from legogcd.files import slug, write_text
-from legogcd.methods import METHODS, Recipe, check_method
+from legogcd.methods import Recipe, check_method, method_entry
 from legogcd.paper import choose_recipe
 from legogcd.paper.sample import keep_sample
 from legogcd.report import draw_comparison
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def _fields(method: str) -> Mapping[str, Any]:
-    return METHODS[check_method(method)].recipe.model_fields
+    return method_entry(method).recipe.model_fields
 
 
 def run_comparison(comparison: Comparison, out: Path, display: Quiet) -> list[Result]:

@@ -36,10 +36,13 @@ for edit in (edits.name, edits.merge, edits.split, edits.confirm, edits.undo):
 @app.command()
 def methods() -> None:
     """List the methods and what is in each."""
-    from legogcd.methods import METHODS
+    from legogcd.methods import METHODS, PLUG_INS
 
     for name, entry in METHODS.items():
         typer.echo(f"{name:<18} {entry.description}")
+    typer.echo("\nBehind simgcd, its steps and legogcd, as in legogcd+adaptive+prior:")
+    for name, plug_in in PLUG_INS.items():
+        typer.echo(f"+{name:<17} {plug_in.description}")
 
 
 @app.command()

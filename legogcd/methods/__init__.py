@@ -7,7 +7,7 @@
 ['info_nce', 'ler', 'mean_entropy', 'self_distillation', 'sup_con', 'supervised_ce']
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.gcd import GCD, GCDRecipe
 from legogcd.methods.kmeans import KMeans, KMeansRecipe, SemiSupervisedKMeans, directions
 from legogcd.methods.orca import ORCA, ORCARecipe
+from legogcd.methods.plug_ins import PLUG_INS, plug_in_names
 from legogcd.methods.rankstats import RankStats, RankStatsRecipe
 from legogcd.methods.recipe import ParametricRecipe, Recipe
 from legogcd.methods.simgcd import LEGOGCD, build_simgcd
@@ -25,6 +26,7 @@ from legogcd.methods.uno import UNO, UNORecipe
 __all__ = [
     "CONFIDENT",
     "METHODS",
+    "PLUG_INS",
     "Method",
     "ParametricRecipe",
     "Recipe",
@@ -33,6 +35,7 @@ __all__ = [
     "check_method",
     "default_recipe",
     "directions",
+    "method_entry",
     "published_recipe",
 ]
 
@@ -51,8 +54,8 @@ _EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.8
 _EPOCHS_FOR_PHOTOS = {"efficientnet": 15, "vit": 30}  # vit untested on pretrained weights: longer, to be safe
 
 
-def _simgcd(name: str, description: str) -> Entry:
-    return Entry(description, ParametricRecipe, partial(build_simgcd, name), _EASY)
+def _simgcd(name: str, description: str, plug_ins: Sequence[str] = ()) -> Entry:
+    return Entry(description, ParametricRecipe, partial(build_simgcd, name, plug_ins), _EASY)
 
 
 METHODS: dict[str, Entry] = {
@@ -91,29 +94,53 @@ METHODS: dict[str, Entry] = {
 
 
 def check_method(name: str) -> str:
-    """The name itself, or its short form where the parts are spelled out; unknown names are the user's mistake."""
-    if name.split("+")[0] == "simgcd" and set(name.split("+")) == set(LEGOGCD.split("+")):
-        return "legogcd"
-    if name not in METHODS:
+    """The name itself, or its short form where the parts are spelled out; unknown names are the user's mistake.
+
+    >>> check_method("simgcd+map+dkl+ler"), check_method("legogcd+separate+prior")
+    ('legogcd', 'legogcd+prior+separate')
+    """
+    if name in METHODS:
+        return name
+    base, plug_ins = _parts(name)
+    if base not in METHODS or METHODS[base].recipe is not ParametricRecipe:
         raise UserError(f"unknown method {name!r}; there are: {', '.join(METHODS)}")
-    return name
+    return "+".join([base, *plug_in_names(plug_ins)])
+
+
+def method_entry(name: str) -> Entry:
+    """What is known of a method, listed or put together by name."""
+    name = check_method(name)
+    if name in METHODS:
+        return METHODS[name]
+    base, plug_ins = _parts(name)
+    described = "; ".join([METHODS[base].description, *(PLUG_INS[plug_in].description for plug_in in plug_ins)])
+    return _simgcd(base, described, plug_ins)
+
+
+def _parts(name: str) -> tuple[str, list[str]]:
+    """A listed method and the plug-ins behind it."""
+    head, *rest = name.split("+")
+    steps = [step for step in ("ler", "map", "dkl") if step in rest]
+    base = "+".join([head, *steps])
+    return "legogcd" if base == LEGOGCD else base, [part for part in rest if part not in steps]
 
 
 def build_method(name: str, dim: int, n_classes: int, n_known: int, recipe: Recipe | None = None) -> Method:
     """A method by name for features of ``dim``, with the published recipe unless another is given."""
     name = check_method(name)
     recipe = recipe or published_recipe(name)
-    if not isinstance(recipe, METHODS[name].recipe):
-        raise TypeError(f"{name} takes a {METHODS[name].recipe.__name__}, not a {type(recipe).__name__}")
-    return METHODS[name].build(dim, n_classes, n_known, recipe)
+    entry = method_entry(name)
+    if not isinstance(recipe, entry.recipe):
+        raise TypeError(f"{name} takes a {entry.recipe.__name__}, not a {type(recipe).__name__}")
+    return entry.build(dim, n_classes, n_known, recipe)
 
 
 def published_recipe(name: str) -> Recipe:
     """A method's settings as published; where they depend on the data set, CUB's."""
-    return METHODS[check_method(name)].recipe()
+    return method_entry(name).recipe()
 
 
 def default_recipe(name: str, family: str) -> Recipe:
     """Our settings for people with photos, by method and backbone family, found by measurement (docs/results.md)."""
-    entry = METHODS[check_method(name)]
+    entry = method_entry(name)
     return entry.recipe().with_settings({"epochs": _EPOCHS_FOR_PHOTOS[family], **entry.for_photos})

@@ -75,6 +75,13 @@ class ParametricRecipe(Recipe):
         None, gt=0, description="of the running mean prediction; paper: τs, released: 1"
     )
 
+    uniform_share: float = Field(0.5, ge=0, le=1, description="+prior: how much of the prior is uniform")
+    debias_strength: float = Field(0.4, ge=0, description="+debias: how much of the pull is taken out")
+    threshold_floor: float = Field(0.5, ge=0, le=1, description="+adaptive: the least δ")
+    separation_weight: float = Field(0.1, ge=0, description="+separate")
+    neighbor_weight: float = Field(0.1, ge=0, description="+neighbors")
+    anchor_weight: float = Field(0.35, ge=0, description="+anchor")
+
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
     projector_out: int = Field(256, ge=1)
 

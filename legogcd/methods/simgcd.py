@@ -1,9 +1,10 @@
 """SimGCD, LegoGCD and the steps between them: one list of weighted bricks, by name.
 
 ``simgcd`` and any of ``+dkl``, ``+ler``, ``+map`` behind it; ``legogcd`` is all of them, ``legogcd-released`` is all of
-them in the forms of its released code.
+them in the forms of its released code. Behind any of these, what ``plug_ins`` has.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from legogcd.blocks import (
@@ -17,14 +18,17 @@ from legogcd.blocks import (
     SupervisedCE,
 )
 from legogcd.methods.parametric import Parametric
+from legogcd.methods.plug_ins import PLUG_INS
 from legogcd.methods.recipe import ParametricRecipe
 
 LEGOGCD = "simgcd+ler+map+dkl"
 Form = Literal["paper", "released"]
 
 
-def build_simgcd(name: str, dim: int, n_classes: int, n_known: int, recipe: ParametricRecipe) -> Parametric:
-    """SimGCD with the terms a name spells out."""
+def build_simgcd(
+    name: str, plug_ins: Sequence[str], dim: int, n_classes: int, n_known: int, recipe: ParametricRecipe
+) -> Parametric:
+    """SimGCD with the terms a name spells out, and plug-ins by their names."""
     parts = set((LEGOGCD if name in ("legogcd", "legogcd-released") else name).split("+"))
     form: Form = "released" if name == "legogcd-released" else "paper"
     bricks = _simgcd(recipe)
@@ -33,6 +37,8 @@ def build_simgcd(name: str, dim: int, n_classes: int, n_known: int, recipe: Para
         bricks["dkl"] = ((1 - recipe.supervised_weight) * recipe.dkl_weight, dkl)
     if "ler" in parts:
         bricks["ler"] = (recipe.beta, _local_entropy(recipe, recipe.margin_form or form if "map" in parts else None))
+    for plug_in in plug_ins:
+        PLUG_INS[plug_in].plug(bricks, recipe)
     return Parametric(dim, n_classes, n_known, bricks, recipe)
 
 

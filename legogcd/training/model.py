@@ -15,7 +15,7 @@ from legogcd.discovery import CALIBRATION, CONFIG, MODEL, read_config, run_file
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
 from legogcd.files import write_text
-from legogcd.methods import METHODS, Method, build_method, check_method
+from legogcd.methods import Method, build_method, check_method, method_entry
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
 from legogcd.training.runtime import Runtime, open_runtime
 from legogcd.vision.backbones import Backbone, load_backbone
@@ -107,7 +107,7 @@ def load_run(
         image_size, train_blocks = settings["image_size"], settings["train_blocks"]
         known, n_classes = tuple(config["known"]), config["n_classes"]
         method_name = check_method(config["method"])
-        recipe = METHODS[method_name].recipe.model_validate(config["recipe"])
+        recipe = method_entry(method_name).recipe.model_validate(config["recipe"])
         precision, kept_dtype = config["precision"], config["views"]["dtype"]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{folder / CONFIG} is not a configuration this version can read ({error})") from None

@@ -206,3 +206,43 @@ def test_kmeans_start_puts_known_prototypes_on_labelled_means_and_new_ones_on_gr
     assert {len(set(predicted[truth == new])) for new in (2, 3)} == {1}
     assert predicted[truth == 2][0] != predicted[truth == 3][0]
     torch.testing.assert_close(method.prototypes.weight.norm(dim=-1), torch.full((4,), 3**-0.5))
+
+
+@pytest.mark.parametrize(
+    ("name", "term", "brick", "weight"),
+    [
+        ("simgcd+prior", "mean_entropy", "PriorAlignment", 0.65 * 2),
+        ("legogcd+consensus", "self_distillation", "ConsensusDistillation", 0.65),
+        ("legogcd+debias", "self_distillation", "DebiasedDistillation", 0.65),
+        ("legogcd+separate", "separation", "PrototypeSeparation", 0.1),
+        ("legogcd+neighbors", "neighbors", "NeighborConsistency", 0.1),
+        ("simgcd+dkl+anchor", "anchor", "KnownAnchor", 0.35),
+        ("simgcd+ler+adaptive", "ler", "LocalEntropy", 2.0),
+    ],
+)
+def test_a_plug_in_adds_its_brick_or_replaces_one(name: str, term: str, brick: str, weight: float) -> None:
+    method = build_method(name, dim=4, n_classes=5, n_known=2)
+    assert type(method.bricks[term]).__name__ == brick
+    assert method.weights[term] == pytest.approx(weight)
+    step = method.step(torch.randn(2, 6, 4), torch.tensor([0, 1, 0, -1, -1, -1]), 0, torch.arange(6))
+    assert torch.isfinite(step.loss)
+    assert set(step.terms) == set(method.bricks)
+
+
+def test_adaptive_makes_the_threshold_follow_and_its_floor_is_a_setting() -> None:
+    recipe = ParametricRecipe(threshold_floor=0.3)
+    assert build_method("legogcd+adaptive", 4, 5, 2, recipe).bricks["ler"].threshold.floor == 0.3
+
+
+def test_plug_ins_are_named_in_one_order_and_unknown_ones_refused() -> None:
+    assert check_method("legogcd+anchor+prior") == check_method("simgcd+map+prior+ler+anchor+dkl")
+    for name, message in (
+        ("legogcd+magic", "unknown part 'magic'"),
+        ("kmeans+prior", "unknown method"),
+        ("legogcd+consensus+debias", "name one of them"),
+        ("legogcd+map", "unknown method"),
+    ):
+        with pytest.raises(UserError, match=message):
+            check_method(name)
+    with pytest.raises(UserError, match="goes with legogcd"):
+        build_method("simgcd+adaptive", 4, 5, 2)
