@@ -12,6 +12,7 @@ from legogcd.cli.classes import estimate_classes
 from legogcd.cli.compare import compare
 from legogcd.cli.discover import discover, encode, evaluate
 from legogcd.cli.export import export
+from legogcd.cli.plan import plan
 from legogcd.cli.predict import predict
 from legogcd.cli.report import report
 from legogcd.errors import UserError
@@ -27,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (discover, encode, evaluate, compare, estimate_classes, report, predict, export):
+for command in (discover, plan, encode, evaluate, compare, estimate_classes, report, predict, export):
     app.command()(command)
 for edit in (edits.name, edits.merge, edits.split, edits.confirm, edits.undo):
     app.command()(edit)

@@ -27,7 +27,7 @@ def discover(
     known: o.Known = None,
     labelled_share: o.LabelledShare = 0.5,
     truth: o.TruthFile = None,
-    method: Annotated[str, typer.Option(help="A name from `legogcd methods`.")] = "legogcd",
+    method: o.MethodName = "legogcd",
     recipe: o.RecipeName = "default",
     epochs: o.Epochs = None,
     start: Annotated[
