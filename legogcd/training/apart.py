@@ -4,6 +4,7 @@ import multiprocessing
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
@@ -45,6 +46,9 @@ def _watched(function: Callable[..., T], *arguments: Any) -> tuple[T, int]:
 
 
 def own_memory() -> int:
-    """Bytes of memory this process holds by itself."""
-    memory = psutil.Process().memory_info()
-    return int(memory.rss - getattr(memory, "shared", 0))
+    """Bytes of memory this process holds by itself; files that are mapped are no part of it where the system tells."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return int(psutil.Process().memory_info().rss)
+    return next(1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon"))
