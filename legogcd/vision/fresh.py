@@ -20,23 +20,25 @@ class FreshViews:
 
     def pair(self, rows: Tensor, generator: torch.Generator) -> State:
         """As `KeptViews.pair`, with crops nobody has seen before."""
-        seeds = torch.randint(2**62, (2 * len(rows),), generator=generator).tolist()
+        seeds = torch.randint(2**62, (2, len(rows)), generator=generator).tolist()
 
         def crop(place: int, image: np.ndarray) -> np.ndarray:
-            return random_view(image, self.encoder.rule, np.random.default_rng(seeds[place]))[None]
+            randoms = (np.random.default_rng(of_view[place]) for of_view in seeds)
+            return np.stack([random_view(image, self.encoder.rule, random) for random in randoms])
 
-        return self._encode(rows.repeat(2), crop)
+        state = self._encode(rows, crop, views=2)  # [B·2, ...], an image's views side by side
+        return tuple(part.view(-1, 2, *part.shape[1:]).transpose(0, 1).flatten(0, 1) for part in state)
 
     def evaluation(self, rows: Tensor) -> State:
         """As `KeptViews.evaluation`."""
         if self.kept is not None:
             return self.kept.evaluation(rows)
-        return self._encode(rows, lambda place, image: evaluation_view(image, self.encoder.rule)[None])
+        return self._encode(rows, lambda place, image: evaluation_view(image, self.encoder.rule)[None], views=1)
 
-    def _encode(self, rows: Tensor, crop: Cropper) -> State:
+    def _encode(self, rows: Tensor, crop: Cropper, views: int) -> State:
         picked = self.images.subset(rows.tolist())
         batches: list[State] = []
-        for _, state, bad in self.encoder.stream(picked, range(len(picked)), crop, BATCH_VIEWS):
+        for _, state, bad in self.encoder.stream(picked, range(len(picked)), crop, BATCH_VIEWS // views):
             for place, reason in bad.items():
                 raise UserError(f"{picked.names[place]} can no longer be read ({reason}); run again without it")
             if state is not None:

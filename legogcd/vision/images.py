@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
@@ -20,6 +21,7 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
+from torch.nn import functional
 
 from legogcd.collection import eight_bit, over_white
 
@@ -96,18 +98,20 @@ def read_rgb(item: Path | NDArray[np.uint8], size_hint: int | None = None) -> ND
 def resize_shorter(image: NDArray[np.uint8] | Image.Image, size: int) -> NDArray[np.uint8]:
     """Resize so that the shorter side is ``size`` and the longer ``int(size · longer / shorter)``; uint8 [h, w, 3].
 
-    Bicubic, and antialiased where the image shrinks.
+    Bicubic, and antialiased where the image shrinks: Pillow's kernel, by PyTorch's several times faster vector code.
 
     >>> resize_shorter(np.zeros((50, 99, 3), np.uint8), 25).shape
     (25, 49, 3)
     """
-    picture = image.convert("RGB") if isinstance(image, Image.Image) else Image.fromarray(image)
-    width, height = picture.size
+    pixels = np.array(_rgb(image) if isinstance(image, Image.Image) else image)
+    height, width = pixels.shape[:2]
     longer = int(size * max(width, height) / min(width, height))
-    target = (size, longer) if width <= height else (longer, size)
-    if target != picture.size:
-        picture = picture.resize(target, Image.Resampling.BICUBIC)
-    return np.array(picture)
+    target = (longer, size) if width <= height else (size, longer)
+    if target == (height, width):
+        return pixels
+    channels_first = torch.from_numpy(pixels).permute(2, 0, 1)[None]
+    resized = functional.interpolate(channels_first, target, mode="bicubic", antialias=True)
+    return np.ascontiguousarray(resized[0].permute(1, 2, 0).numpy())
 
 
 def _read_file(path: Path, size_hint: int | None) -> NDArray[np.uint8]:
@@ -158,7 +162,7 @@ def _decode(image: Image.Image, size_hint: int | None) -> NDArray[np.uint8]:
             image = image.reduce(factor)
     if turn is not None:
         image = image.transpose(turn)
-    return over_white(np.asarray(image)) if image.mode == "RGBA" else np.array(image.convert("RGB"))
+    return over_white(np.asarray(image)) if image.mode == "RGBA" else np.array(_rgb(image))
 
 
 def _orientation(image: Image.Image) -> Image.Transpose | None:
@@ -175,6 +179,10 @@ def _eight_bit_mode(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         return image if image.mode == "RGBA" else image.convert("RGBA")
     return image if image.mode in ("L", "RGB") else image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    return image if image.mode == "RGB" else image.convert("RGB")  # which copies even where there is nothing to do
 
 
 def _without_ends(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

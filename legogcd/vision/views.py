@@ -44,7 +44,9 @@ def random_view(image: np.ndarray, rule: ViewRule, random: np.random.Generator) 
 
 def normalize(views: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
     """uint8 [N, S, S, 3] -> float32 [N, 3, S, S] as the backbone was trained to see it (channels-last in memory)."""
-    pixels = torch.from_numpy(np.ascontiguousarray(views)).permute(0, 3, 1, 2).float()
+    count, side = views.shape[:2]
     scale = torch.tensor(std).mul(255).reciprocal()
     shift = -torch.tensor(mean) / torch.tensor(std)
-    return pixels.mul_(scale.view(3, 1, 1)).add_(shift.view(3, 1, 1))
+    lines = torch.from_numpy(np.ascontiguousarray(views)).view(count * side, -1).float()  # whole lines: three at a time
+    lines.mul_(scale.repeat(views.shape[2])).add_(shift.repeat(views.shape[2]))  # would leave the vector units idle
+    return lines.view(views.shape).permute(0, 3, 1, 2)

