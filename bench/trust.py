@@ -78,12 +78,15 @@ def trust(outcome: Outcome, collection: Collection, truth: Truth) -> str:
     right = np.array([stands_for[group] for group in predicted]) == true[rows]
     novel = predicted >= collection.n_known
     sure = ~found.unsure(confidence)
-    error = expected_calibration_error
+
+    def gap(chosen: np.ndarray, confidences: np.ndarray = confidence) -> str:
+        return f"{100 * expected_calibration_error(confidences[chosen], right[chosen]):.1f}"
+
+    everything = np.ones(len(rows), bool)
     return (
-        f"{found.held_out} held out, temperature {found.temperature:.2f}; "
-        f"error {100 * error(before.max(1), right):.1f} -> {100 * error(confidence, right):.1f} "
-        f"(known {100 * error(confidence[~novel], right[~novel]):.1f}, novel {100 * error(confidence[novel], right[novel]):.1f}); "
-        f"below {found.threshold:.2f} unsure: {100 * (~sure).mean():.0f} % of the images, {100 * right[~sure].mean():.0f} % of them right, "
+        f"{found.held_out} held out, temperature {found.temperature:.2f}; error {gap(everything, before.max(axis=1))} "
+        f"-> {gap(everything)} (known {gap(~novel)}, novel {gap(novel)}); below {found.threshold:.2f} unsure: "
+        f"{100 * (~sure).mean():.0f} % of the images, {100 * right[~sure].mean():.0f} % of them right, "
         f"{100 * right[sure].mean():.0f} % of the others"
     )
 
