@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
+
+from bench.contest import said, spread
 
 SIDE, RESIZE = 224, 256
 SIZES = {"1600 × 1200": (1600, 1200), "500 × 375": (500, 375)}
@@ -47,17 +48,28 @@ def main() -> None:
     if options.side:
         print(json.dumps(measured(options)))
         return
+    report(measure(options))
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Views a second, CPU time and memory of both sides, and their ratios, by kind of image and views of it."""
     with tempfile.TemporaryDirectory() as folder:
-        sets = {str(options.images): options.images} if options.images else make_sets(Path(folder), options.count)
+        sets = {options.images.name: options.images} if options.images else make_sets(Path(folder), options.count)
         batch = best_batch(list(sets.values())[-1], options)
-        print(f"{torch.get_num_threads()} threads, torch {torch.__version__}, load {os.getloadavg()[0]:.1f}")
-        print(f"plain batch {batch}, the best of {', '.join(map(str, BATCHES))} here", flush=True)
-        for name, images in sets.items():
-            for views in (0, options.views):
-                report(f"{name}, {1 + views} view{'s' * (views > 0)} an image", compare(images, views, batch, options))
+        figures = {
+            f"{name}, {1 + views} view{'s' * (views > 0)} an image": summary(compare(images, views, batch, options))
+            for name, images in sets.items()
+            for views in (0, options.views)
+        }
+    return {
+        "threads": torch.get_num_threads(),
+        "load": os.getloadavg()[0],
+        "plain_batch": batch,
+        "images": figures,
+    }
 
 
-def read_options() -> argparse.Namespace:
+def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.encode", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--images", type=Path, help="a folder of images instead of made-up ones")
     parser.add_argument("--count", type=int, default=96, help="images in a run; a quarter of them for several views")
@@ -65,7 +77,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--side", choices=["ours", "plain"], help=argparse.SUPPRESS)
     parser.add_argument("--batch", type=int, default=64, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def make_sets(folder: Path, count: int) -> dict[str, Path]:
@@ -195,18 +207,36 @@ def crop(picture: Image.Image, random: np.random.Generator | None) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray((pixels.transpose(2, 0, 1) - 127) / 128))
 
 
-def report(title: str, runs: Sequence[tuple[Run, Run]]) -> None:
+def summary(runs: Sequence[tuple[Run, Run]]) -> dict[str, Any]:
     ours, plain = zip(*runs, strict=True)
     alike = torch.cosine_similarity(torch.tensor(ours[0].features), torch.tensor(plain[0].features))
-    print(f"\n{title} (features of both: cosine {float(alike.min()):.4f} or more)")
-    for name, side in (("ours ", ours), ("plain", plain)):
-        rate, cpu, peak = (statistics.median(values) for values in list(zip(*side, strict=True))[:3])
-        print(f"{name}  {rate:7.1f} views/s  {cpu:6.1f} ms of CPU a view  {peak:6.0f} MB at most")
-    for name, ratios in (
-        ("views a second", sorted(one.views_a_second / other.views_a_second for one, other in runs)),
-        ("CPU time      ", sorted(other.cpu_milliseconds / one.cpu_milliseconds for one, other in runs)),
-    ):
-        print(f"ratio  {name} {statistics.median(ratios):5.2f}  ({ratios[0]:.2f}–{ratios[-1]:.2f})", flush=True)
+    return {
+        "least_cosine": float(alike.min()),
+        "ratio": spread(one.views_a_second / other.views_a_second for one, other in runs),
+        "cpu_ratio": spread(other.cpu_milliseconds / one.cpu_milliseconds for one, other in runs),
+        **{
+            side: {
+                "views_a_second": spread(run.views_a_second for run in made),
+                "cpu_ms_per_view": spread(run.cpu_milliseconds for run in made),
+                "peak_mb": max(run.peak_megabytes for run in made),
+            }
+            for side, made in (("ours", ours), ("plain", plain))
+        },
+    }
+
+
+def report(figures: dict[str, Any]) -> None:
+    print(f"{figures['threads']} threads, torch {torch.__version__}, load {figures['load']:.1f}")
+    print(f"plain batch {figures['plain_batch']}, the best of {', '.join(map(str, BATCHES))} here")
+    for title, found in figures["images"].items():
+        print(f"\n{title} (features of both: cosine {found['least_cosine']:.4f} or more)")
+        for side in ("ours", "plain"):
+            made = found[side]
+            print(
+                f"{side:<5}  {made['views_a_second']['median']:7.1f} views/s  "
+                f"{made['cpu_ms_per_view']['median']:6.1f} ms of CPU a view  {made['peak_mb']:6.0f} MB at most"
+            )
+        print(f"ratio  views a second {said(found['ratio'], 2)}, CPU time {said(found['cpu_ratio'], 2)}")
 
 
 if __name__ == "__main__":

@@ -1,165 +1,213 @@
-"""A training step over kept ViT-B/16 tokens against the published recipe's step, in one run: ``python -m bench.tail``.
+"""A training step and an epoch's evaluation, ours against the published recipe: ``python -m bench.tail``.
 
-Ours:  gather 2 × 128 views' tokens (bf16, memory-mapped file), tail, heads, losses, backward, SGD update.
-Plain: the whole ViT-B/16 in float32 on 224 × 224 pixels, autograd through every token of the last block, the same
-heads, losses and optimizer. Its cost is linear in the views, so it is timed on fewer of them (``--plain-views``).
-Weights are random (built offline); both start from the same ones.
+Kept:       our loop over kept views in a memory-mapped file, 128 images and two views of each a step: draws, tokens
+            off the map, tail, heads, losses, backward, SGD. The file (1.5 GB as bf16) is larger than any cache.
+Fresh:      our loop with views encoded anew, from pictures in memory.
+Plain:      bench.plain on pixels in memory. Its cost is linear in the views, so it is timed on fewer (--plain-views),
+            as the fresh step is.
+Evaluation: every image's class from its kept evaluation view; the plain one encodes pixels.
+
+Each has a process of its own, asked by turns; the plain ones have the C library's usual allocator settings. On a busy
+machine ``--threads 1 --clock cpu`` counts processor seconds, which the others do not change much. Weights are random.
 """
 
 import argparse
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 from transformers import ViTConfig, ViTModel
 
-from legogcd.methods import Method, ParametricRecipe, build_method
-from legogcd.training.optimizer import build_optimizer
-from legogcd.training.runtime import LIMIT, open_runtime, survives_bf16
-from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.backbones.hub import quiet
+from bench.contest import PLAIN_ALLOCATOR, Contender, Figures, answer, by_turns, said, spread
 
-IMAGES, KEPT_VIEWS, TOKENS, DIM, CLASSES, KNOWN = 128, 1024, 197, 768, 200, 100
+IMAGES, STEPS, KEPT_IMAGES, KEPT_VIEWS, EVALUATED = 128, 20, 1000, 4, 2048
 BELOW_AMX = "AVX512_CORE_BF16"
-Step = Callable[[], None]
+GFLOP = {"kept": 0.0957, "plain": 41.0}  # a view's step, counted from the shapes; bench.step has the parts
 
 
 def main() -> None:
     options = read_options()
-    precision, note = choose_precision(options.precision)
-    torch.manual_seed(0)
-    with tempfile.TemporaryDirectory() as folder, quiet():
-        ViTModel(ViTConfig(), add_pooling_layer=False).save_pretrained(folder)
-        plain = ViTModel.from_pretrained(folder, dtype=torch.float32, add_pooling_layer=False)
-        backbone = load_backbone(folder)
-        difference = agreement(backbone, plain)
-        ours_step = kept_step(backbone, Path(folder), precision)
-        plain_step = published_step(plain, options.plain_views)
-        rates = measure(ours_step, plain_step, options)
-    report(rates, options, precision, note, difference)
+    if options.child:
+        return answer(CHILDREN[options.child](options))
+    report(measure(options), options)
+    return None
 
 
-def read_options() -> argparse.Namespace:
+def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.tail", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto", help="of our products")
-    parser.add_argument("--repeats", type=int, default=3, help="alternations of ours and plain")
-    parser.add_argument("--steps", type=int, default=20, help="our steps in one repeat")
-    parser.add_argument("--plain-views", type=int, default=64, help="views in a plain step, even; the recipe has 256")
-    return parser.parse_args()
+    parser.add_argument("--repeats", type=int, default=3, help="rounds of everyone's turn")
+    parser.add_argument("--plain-views", type=int, default=64, help="views in a plain or fresh step, even")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="of our products")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
 
 
-def choose_precision(asked: str) -> tuple[str, str]:
-    """What a run would choose, or what is asked for; with a note where the CPU promises instructions it lacks."""
-    precision = open_runtime("cpu").precision if asked == "auto" else asked
-    if precision == "fp32" or survives_bf16():
-        return precision, ""
-    if not survives_bf16(BELOW_AMX):
-        sys.exit("bf16 products do not work on this CPU")
-    os.environ[LIMIT] = BELOW_AMX  # oneDNN reads it at its first product
-    return precision, "AMX advertised but unusable: oneDNN held below it"
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything as one dictionary: seconds a view by contender, ratios, memory, the machine's limits."""
+    from bench.machine import measure as measure_machine
+
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        rounds = by_turns({name: start(name, folder, options) for name in CHILDREN}, options.repeats)
+    torch.set_num_threads(options.threads)
+    return summary(rounds, options) | {"machine": measure_machine(options.clock)}
 
 
-def agreement(backbone: Backbone, plain: nn.Module) -> float:
-    """The largest difference of a feature between trunk and tail and the whole model, on four random images."""
-    images = torch.randn(4, 3, 224, 224)
-    with torch.no_grad():
-        return float((backbone(images) - plain(images).last_hidden_state[:, 0]).abs().max())
+def prepare(folder: Path) -> None:
+    """Random weights and kept noise."""
+    from bench.kept import write_noise
+
+    torch.manual_seed(0)
+    ViTModel(ViTConfig(), add_pooling_layer=False).save_pretrained(folder / "vit")
+    for dtype in ("bf16", "int8"):
+        write_noise(folder / dtype, KEPT_IMAGES, KEPT_VIEWS, dtype)
 
 
-def kept_step(backbone: Backbone, folder: Path, precision: str) -> Step:
-    """Our step: everything a run does between two batches."""
-    cls = torch.randn(KEPT_VIEWS, DIM)
-    tokens = _kept_tokens(folder / "tokens.bin")
-    tail, (method, labels) = backbone.tail.train(), heads(IMAGES)
-    optimizer = build_optimizer(tail, method, ParametricRecipe())
-
-    def step() -> None:
-        rows = torch.randint(KEPT_VIEWS, (2 * IMAGES,))
-        state = cls.index_select(0, rows), tokens.index_select(0, rows)
-        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-            learn(tail(state), method, labels, optimizer)
-
-    return step
+def start(name: str, folder: str, options: argparse.Namespace) -> Contender:
+    arguments = ["--folder", folder]
+    for key in ("plain_views", "precision"):
+        arguments += [f"--{key.replace('_', '-')}", getattr(options, key)]
+    environment = {"OMP_NUM_THREADS": str(options.threads)} | (PLAIN_ALLOCATOR if name.startswith("plain") else {})
+    if options.precision == "bf16":
+        environment["ONEDNN_MAX_CPU_ISA"] = BELOW_AMX  # some virtual machines promise AMX and die of it
+    return Contender("bench.tail", name, arguments, **environment)
 
 
-def _kept_tokens(path: Path) -> Tensor:
-    """Normalised tokens in bf16, mapped from a file as the cache maps them: [KEPT_VIEWS, TOKENS, DIM]."""
-    file = np.memmap(path, np.uint16, mode="w+", shape=(KEPT_VIEWS, TOKENS, DIM))
-    tokens = torch.from_numpy(file).view(torch.bfloat16)
-    for part in tokens.split(64):
-        part.copy_(nn.functional.layer_norm(torch.randn(part.shape), (DIM,)))
-    return tokens
+def summary(rounds: list[dict[str, Figures]], options: argparse.Namespace) -> dict[str, Any]:
+    def per_view(figures: Figures) -> float:
+        return figures[options.clock] / figures["views"]
+
+    def ratio(plain: str, ours: str) -> dict[str, float]:
+        return spread(per_view(one[plain]) / per_view(one[ours]) for one in rounds)
+
+    return {
+        "threads": options.threads,
+        "clock": options.clock,
+        "precision": options.precision,
+        "load": os.getloadavg()[0],
+        "ms_per_view": {name: spread(1e3 * per_view(one[name]) for one in rounds) for name in rounds[0]},
+        "peak_anonymous_mb": {name: max(one[name]["peak_mb"] for one in rounds) for name in rounds[0]},
+        "ratios": {
+            **{name: ratio("plain", name) for name in ("kept bf16", "kept int8", "fresh")},
+            **{f"evaluation {dtype}": ratio("plain evaluation", f"evaluation {dtype}") for dtype in ("bf16", "int8")},
+        },
+    }
 
 
-def published_step(model: Any, views: int) -> Step:
-    """The published recipe's step: pixels through the whole backbone, its last block trained."""
-    model.train().requires_grad_(False)
-    images, (method, labels) = torch.randn(views, 3, 224, 224), heads(views // 2)
-    optimizer = build_optimizer(model.layers[-1].requires_grad_(True), method, ParametricRecipe())
+def kept(dtype: str) -> Callable[[argparse.Namespace], Callable[[], int]]:
+    """An epoch of our loop over kept views."""
 
-    def step() -> None:
-        learn(model(images).last_hidden_state[:, 0], method, labels, optimizer)
+    def build(options: argparse.Namespace) -> Callable[[], int]:
+        from bench.kept import trainee_over
+        from legogcd.vision import KeptViews
 
-    return step
+        rows = torch.arange(STEPS * IMAGES) % KEPT_IMAGES
+        return epoch(trainee_over(KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision))
+
+    return build
 
 
-def heads(images: int) -> tuple[Method, Tensor]:
-    """LegoGCD's heads and losses, and labels of which half are known."""
-    labels = torch.randint(KNOWN, (images,))
+def fresh(options: argparse.Namespace) -> Callable[[], int]:
+    """One step of our loop with fresh views of a batch as large as the plain one's."""
+    from bench.kept import trainee_over
+    from legogcd.collection import ImageArrays
+    from legogcd.vision import Encoder, FreshViews, load_backbone
+
+    n_images = options.plain_views // 2
+    pictures = np.random.default_rng(0).integers(0, 255, (n_images, 256, 256, 3), np.uint8)
+    encoder = Encoder(load_backbone(str(options.folder / "vit")), torch.device("cpu"), options.precision)
+    source = FreshViews(encoder, ImageArrays.over(pictures))
+    return epoch(trainee_over(source, options.folder / "vit", torch.arange(n_images), options.precision))
+
+
+def epoch(trainee: Any) -> Callable[[], int]:
+    """`legogcd.training.loop.train` for one epoch, again and again."""
+    from legogcd.methods import ParametricRecipe
+    from legogcd.training.loop import train
+    from legogcd.training.optimizer import build_optimizer
+
+    recipe = ParametricRecipe(epochs=1, batch_size=min(IMAGES, len(trainee.rows)), learning_rate=0.001)
+    optimizer = build_optimizer(trainee.tail, trainee.method, recipe)
+
+    def work() -> int:
+        train(trainee, optimizer, recipe, seed=0)
+        return 2 * len(trainee.rows)
+
+    return work
+
+
+def evaluation(dtype: str) -> Callable[[argparse.Namespace], Callable[[], int]]:
+    """Our evaluation after an epoch."""
+
+    def build(options: argparse.Namespace) -> Callable[[], int]:
+        from bench.kept import trainee_over
+        from legogcd.vision import KeptViews
+
+        rows = torch.arange(EVALUATED) % KEPT_IMAGES
+        trainee = trainee_over(KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision)
+        return lambda: len(trainee.predict()[0])
+
+    return build
+
+
+def plain(options: argparse.Namespace) -> Callable[[], int]:
+    from bench.plain import KNOWN, PlainRecipe
+
+    recipe, images = PlainRecipe(options.folder / "vit"), torch.randn(options.plain_views, 3, 224, 224)
+    labels = torch.randint(KNOWN, (options.plain_views // 2,))
     labels[::2] = -1
-    return build_method("legogcd", DIM, CLASSES, KNOWN).train(), labels
+
+    def work() -> int:
+        recipe.step(images, labels)
+        return len(images)
+
+    return work
 
 
-def learn(features: Tensor, method: Method, labels: Tensor, optimizer: torch.optim.Optimizer) -> None:
-    loss = method.step(features.unflatten(0, (2, -1)), labels, 0, torch.arange(len(labels))).loss
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
+def plain_evaluation(options: argparse.Namespace) -> Callable[[], int]:
+    from bench.plain import PlainRecipe
+
+    recipe, images = PlainRecipe(options.folder / "vit"), torch.randn(options.plain_views, 3, 224, 224)
+    return lambda: len(recipe.predict(images))
 
 
-def measure(ours: Step, plain: Step, options: argparse.Namespace) -> list[tuple[float, float]]:
-    """Views a second, ours and plain, by repeat; the two take turns so that a noisy moment hits both."""
-    for _ in range(3):
-        ours()
-    plain()
-    rates = []
-    for _ in range(options.repeats):
-        ours_rate = options.steps * 2 * IMAGES / _seconds(ours, options.steps)
-        rates.append((ours_rate, options.plain_views / _seconds(plain)))
-    return rates
+CHILDREN: dict[str, Callable[[argparse.Namespace], Callable[[], int]]] = {
+    "plain": plain,
+    "kept bf16": kept("bf16"),
+    "kept int8": kept("int8"),
+    "fresh": fresh,
+    "plain evaluation": plain_evaluation,
+    "evaluation bf16": evaluation("bf16"),
+    "evaluation int8": evaluation("int8"),
+}
 
 
-def _seconds(step: Step, times: int = 1) -> float:
-    start = time.perf_counter()
-    for _ in range(times):
-        step()
-    return time.perf_counter() - start
-
-
-def report(
-    rates: list[tuple[float, float]], options: argparse.Namespace, precision: str, note: str, difference: float
-) -> None:
-    ours, plain = zip(*rates, strict=True)
-    ratios = sorted(ours_rate / plain_rate for ours_rate, plain_rate in rates)
-    print(f"{torch.get_num_threads()} threads, torch {torch.__version__}, load {os.getloadavg()[0]:.1f}")
-    print(f"features agree to {difference:.1e} (trunk and tail against the whole model, float32)")
-    print(f"ours   {_middle(ours):8.1f} views/s  {precision} products, bf16 tokens from a memory map, 256 views a step")
-    print(f"plain  {_middle(plain):8.2f} views/s  fp32, whole ViT-B/16, timed on {options.plain_views} views a step")
-    print(f"ratio  {_middle(ratios):8.1f}   ({ratios[0]:.1f}–{ratios[-1]:.1f} over {len(ratios)} repeats)")
-    if note:
-        print(f"note: {note}")
-
-
-def _middle(values: "tuple[float, ...] | list[float]") -> float:
-    return float(np.median(values))
+def report(figures: dict[str, Any], options: argparse.Namespace) -> None:
+    machine = figures["machine"]
+    print(
+        f"{figures['threads']} threads, torch {torch.__version__}, load {figures['load']:.1f}, {figures['clock']} "
+        f"time, {figures['precision']} products, {options.plain_views} views in a plain step"
+    )
+    for name, milliseconds in figures["ms_per_view"].items():
+        memory = figures["peak_anonymous_mb"][name]
+        print(f"{name:17s} {said(milliseconds, 3):32s} ms a view, {memory:5.0f} MB of memory at most")
+    for name, ratio in figures["ratios"].items():
+        print(f"{name:17s} {said(ratio):32s} times the plain one")
+    for name, gflop in (("plain", GFLOP["plain"]), ("kept bf16", GFLOP["kept"])):
+        rate = gflop / figures["ms_per_view"][name]["median"] * 1e3
+        share = rate / machine["gemm_gflops"]
+        print(
+            f"{name:17s} {rate:.0f} GFLOP/s, {share:.0%} of the {machine['gemm_gflops']:.0f} of this machine's products"
+        )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -13,18 +13,21 @@ from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
 from legogcd.training.runtime import Runtime
-from legogcd.vision.tail import State
+from legogcd.vision.cache import KeptViews
+from legogcd.vision.tail import KeptState
+from legogcd.vision.workers import ahead
 
 EVALUATION_BATCH = 256
 Metrics = dict[str, Any]
+Made = TypeVar("Made")
 
 
 class ViewSource(Protocol):
     """Where views come from: kept on disk or encoded afresh."""
 
-    def pair(self, rows: Tensor, generator: torch.Generator) -> State: ...
+    def pair(self, rows: Tensor, generator: torch.Generator) -> KeptState: ...
 
-    def evaluation(self, rows: Tensor) -> State: ...
+    def evaluation(self, rows: Tensor) -> KeptState: ...
 
 
 @dataclass
@@ -38,16 +41,26 @@ class Trainee:
     method: Method
     runtime: Runtime
 
-    def to_device(self, state: State) -> State:
-        return tuple(tensor.to(self.runtime.device, non_blocking=True) for tensor in state)
+    def to_device(self, state: KeptState) -> KeptState:
+        return tuple(part.to(self.runtime.device, non_blocking=True) for part in state)
+
+    def fetched(self, states: Iterator[Made]) -> Iterator[Made]:
+        """The source's states as they come; kept ones are fetched while the one before is used."""
+        return ahead(states) if isinstance(self.source, KeptViews) else states
+
+    def pairs(self, batch_size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, KeptState]]:
+        """An epoch's draws: positions [B], and two views of each image [2·B, ...]."""
+        for batch in balanced_batches(self.labels, batch_size, generator):
+            yield batch, self.to_device(self.source.pair(self.rows[batch], generator))
 
     @torch.no_grad()
     def evaluation_features(self, positions: Tensor | None = None) -> Iterator[Tensor]:
         """The evaluation views' features in batches [n, D], of all images or of those at some positions."""
         self.tail.eval()
-        for rows in torch.split(self.rows if positions is None else self.rows[positions], EVALUATION_BATCH):
+        batches = torch.split(self.rows if positions is None else self.rows[positions], EVALUATION_BATCH)
+        for state in self.fetched(self.to_device(self.source.evaluation(rows)) for rows in batches):
             with self.runtime.autocast():
-                features = self.tail(self.to_device(self.source.evaluation(rows)))
+                features = self.tail(state)
             yield features.float()
 
     def features(self, positions: np.ndarray | None = None) -> np.ndarray:
@@ -99,8 +112,7 @@ def train(
         set_rate(optimizer, rate_at(recipe, epoch))
         generator = epoch_generator(seed, epoch)
         log = EpochLog(epoch)
-        for batch in balanced_batches(trainee.labels, recipe.batch_size, generator):
-            state = trainee.to_device(trainee.source.pair(trainee.rows[batch], generator))
+        for batch, state in trainee.fetched(trainee.pairs(recipe.batch_size, generator)):
             labels = trainee.labels[batch].to(runtime.device)
             with runtime.autocast():
                 features = tail(state).unflatten(0, (2, len(batch)))  # [2, B, D]

@@ -19,7 +19,7 @@ from legogcd.methods import Method, build_method, check_method, method_entry
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
 from legogcd.training.runtime import Runtime, open_runtime
 from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.cache import DTYPES
+from legogcd.vision.cache import as_kept
 from legogcd.vision.encode import BATCH_VIEWS, Encoder
 from legogcd.vision.views import evaluation_view
 
@@ -57,7 +57,7 @@ class Model:
                 yield Seen(rows, None, bad)
                 continue
             halved = [
-                tensor.to(DTYPES[self.kept_dtype]) if half else tensor
+                as_kept(tensor, self.kept_dtype) if half else tensor
                 for tensor, half in zip(state, self.backbone.half, strict=True)
             ]
             with self.runtime.autocast():

@@ -18,7 +18,7 @@ def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch
             chosen = [parameter for parameter in parameters if (parameter.ndim <= 1) == flat]
             if chosen and scale > 0:
                 groups.append({"params": chosen, "weight_decay": decay, "scale": scale})
-    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum)
+    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum, fused=True)
 
 
 def rate_at(recipe: Recipe, epoch: int) -> float:

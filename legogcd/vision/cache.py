@@ -3,11 +3,15 @@
 A kept folder holds one raw file a state tensor, shaped [images, 1 + V, ...] with the evaluation view first, and
 ``manifest.json``, which names everything the contents depend on. It is built in ``….partial`` and renamed when
 whole; an interrupted build goes on where it stopped.
+
+As int8, a vector of D numbers is kept with its scale behind it, max |x| / 127 in float32: D + 4 bytes for bf16's 2·D.
 """
 
 import hashlib
 import json
+import mmap
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -23,13 +27,35 @@ from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.files import write_text
 from legogcd.vision.encode import BATCH_VIEWS, Encoder
-from legogcd.vision.tail import State
+from legogcd.vision.rows import Rows
+from legogcd.vision.tail import KeptState
 from legogcd.vision.views import evaluation_view, random_view
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-_AS_BYTES = {2: np.uint16, 4: np.uint32}  # NumPy has no bfloat16: the files are mapped as plain integers
-_FORMAT = 1
+INT8 = "int8"
+KEPT_DTYPES = (*DTYPES, INT8)
+_SCALE = torch.float32
+_FORMAT = 2  # resized pixels differ in the last bit from those of format 1
 _SAVE_EVERY = 50  # batches between two saved positions of a build
+
+
+def quantized(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Numbers [..., D] in int8 and scales [...] whose product is ``values`` [..., D] to 1/254 of a vector's largest.
+
+    >>> numbers, scales = quantized(torch.tensor([[-2.0, 1.0, 0.5], [0.0, 0.0, 0.0]]))
+    >>> numbers.tolist(), (scales * 127).tolist()
+    ([[-127, 64, 32], [0, 0, 0]], [2.0, 0.0])
+    """
+    scales = values.to(_SCALE).abs().amax(-1) / 127
+    return (values / scales.clamp_min(torch.finfo(_SCALE).tiny)[..., None]).round().to(torch.int8), scales
+
+
+def as_kept(values: Tensor, dtype: str) -> Tensor:
+    """What training would read of ``values`` [..., D] after keeping them as ``dtype``."""
+    if dtype != INT8:
+        return values.to(DTYPES[dtype])
+    numbers, scales = quantized(values)
+    return numbers * scales[..., None]
 
 
 @dataclass(frozen=True)
@@ -42,19 +68,69 @@ class KeptTensor:
 
     @property
     def bytes_per_view(self) -> int:
-        return int(np.prod(self.shape)) * DTYPES[self.dtype].itemsize
+        return int(np.prod(self.shape[:-1])) * self._bytes_per_vector
 
-    def mapped(self, folder: Path, n_views: int) -> Tensor:
-        """The file as a tensor [n_views, *shape] that reads from disk when it is indexed."""
-        torch_type = DTYPES[self.dtype]
-        shape = (n_views, *self.shape)
-        numbers = np.memmap(folder / f"{self.name}.bin", _AS_BYTES[torch_type.itemsize], mode="c", shape=shape)
-        return torch.from_numpy(numbers).view(torch_type)
+    @property
+    def _bytes_per_vector(self) -> int:
+        if self.dtype != INT8:
+            return self.shape[-1] * DTYPES[self.dtype].itemsize
+        return self._padded + _SCALE.itemsize
 
-    def stored(self, tensor: Tensor) -> np.ndarray:
-        """A trunk's output [N, *shape] as the integers that go into the file."""
-        half = tensor.to(device="cpu", dtype=DTYPES[self.dtype]).contiguous()
-        return half.view(torch.int16 if half.itemsize == 2 else torch.int32).numpy()
+    @property
+    def _padded(self) -> int:
+        """The numbers of an int8 vector, up to where a scale can stand."""
+        return -self.shape[-1] % _SCALE.itemsize + self.shape[-1]
+
+    def opened(self, folder: Path, n_views: int) -> "KeptFile":
+        return KeptFile(self, folder / f"{self.name}.bin", n_views)
+
+    def unpacked(self, content: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Bytes [..., bytes a vector] as numbers [..., D] and, for int8, their scales [...]."""
+        if self.dtype != INT8:
+            return content.view(DTYPES[self.dtype]), None
+        return content.view(torch.int8)[..., : self.shape[-1]], content[..., self._padded :].view(_SCALE)[..., 0]
+
+    def packed(self, values: Tensor) -> np.ndarray:
+        """A trunk's output [N, *shape] as the bytes that go into the file, [N, bytes a view]."""
+        content = torch.zeros(len(values), *self.shape[:-1], self._bytes_per_vector, dtype=torch.uint8)
+        numbers, scales = self.unpacked(content)
+        if scales is None:
+            numbers.copy_(values)
+        else:
+            for kept, made in zip((numbers, scales), quantized(values), strict=True):
+                kept.copy_(made)
+        return content.flatten(1).numpy()
+
+
+class KeptFile:
+    """A file of a kept folder in the memory map: numbers [views, *shape] that are read from disk when they are used."""
+
+    def __init__(self, tensor: KeptTensor, path: Path, n_views: int) -> None:
+        self.tensor = tensor
+        with open(path, "rb") as file:
+            # read-only: a writable private map larger than memory is refused by some systems
+            self._map = mmap.mmap(file.fileno(), n_views * tensor.bytes_per_view, access=mmap.ACCESS_READ)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The given buffer is not writable")  # and nothing writes to it
+            content = torch.frombuffer(self._map, dtype=torch.uint8)
+        self.numbers, self.scales = tensor.unpacked(content.view(n_views, *tensor.shape[:-1], -1))
+
+    def rows(self, index: Tensor) -> Tensor | Rows:
+        """Views ``index`` [N]: vectors are copied out, anything larger stays where it is and is read ahead."""
+        rows = Rows(self.numbers, index, self.scales)
+        if len(self.tensor.shape) == 1:
+            return rows.dense()
+        self._read_ahead(index.tolist())
+        return rows
+
+    def _read_ahead(self, index: list[int]) -> None:
+        """Ask the system to have these views in memory by the time they are used."""
+        if not hasattr(mmap, "MADV_WILLNEED"):
+            return
+        size = self.tensor.bytes_per_view
+        for row in index:
+            begin = row * size // mmap.PAGESIZE * mmap.PAGESIZE
+            self._map.madvise(mmap.MADV_WILLNEED, begin, (row + 1) * size - begin)
 
 
 class KeptViews:
@@ -67,21 +143,21 @@ class KeptViews:
         self.n_views: int = manifest["views"]
         self.unreadable: dict[int, str] = {int(row): reason for row, reason in manifest["unreadable"].items()}
         kept = [KeptTensor(t["name"], tuple(t["shape"]), t["dtype"]) for t in manifest["tensors"]]
-        self._tensors = [tensor.mapped(folder, self.n_images * (1 + self.n_views)) for tensor in kept]
+        self._files = [tensor.opened(folder, self.n_images * (1 + self.n_views)) for tensor in kept]
 
-    def states(self, rows: Tensor, slots: Tensor) -> State:
-        """Views ``slots`` [N] (0 = the evaluation view) of images ``rows`` [N], copied out of the map."""
+    def states(self, rows: Tensor, slots: Tensor) -> KeptState:
+        """Views ``slots`` [N] (0 = the evaluation view) of images ``rows`` [N]; what is large is not copied."""
         flat = rows * (1 + self.n_views) + slots
-        return tuple(tensor.index_select(0, flat) for tensor in self._tensors)
+        return tuple(file.rows(flat) for file in self._files)
 
-    def pair(self, rows: Tensor, generator: torch.Generator) -> State:
+    def pair(self, rows: Tensor, generator: torch.Generator) -> KeptState:
         """Two different random views of each image: [2·B, ...], all first views before all second ones."""
         first = torch.randint(self.n_views, rows.shape, generator=generator)
         step = torch.randint(1, self.n_views, rows.shape, generator=generator)
         second = (first + step) % self.n_views
         return self.states(rows.repeat(2), 1 + torch.cat([first, second]))
 
-    def evaluation(self, rows: Tensor) -> State:
+    def evaluation(self, rows: Tensor) -> KeptState:
         """The evaluation view of each image: [N, ...]."""
         return self.states(rows, torch.zeros_like(rows))
 
@@ -92,6 +168,8 @@ class Keeping:
     def __init__(self, encoder: Encoder, images: Images, views: int, seed: int = 0, dtype: str = "bf16") -> None:
         if views == 1 or views < 0:
             raise UserError(f"views = {views}: a step needs two different views of an image, so 2 or more")
+        if dtype not in KEPT_DTYPES:
+            raise UserError(f"views cannot be kept as {dtype!r}; there are: {', '.join(KEPT_DTYPES)}")
         self.encoder, self.images, self.views, self.seed, self.dtype = encoder, images, views, seed, dtype
 
     @cached_property
@@ -181,7 +259,7 @@ def _build(keeping: Keeping, folder: Path, progress: Callable[[int], None]) -> N
             for place, (file, tensor) in enumerate(zip(files, keeping.tensors, strict=True)):
                 block = np.zeros((len(rows) + len(bad), (1 + keeping.views) * tensor.bytes_per_view), np.uint8)
                 if state is not None:
-                    block[np.array(rows) - done] = tensor.stored(state[place]).reshape(len(rows), -1).view(np.uint8)
+                    block[np.array(rows) - done] = tensor.packed(state[place]).reshape(len(rows), -1)
                 file.write(block.tobytes())
             done += len(rows) + len(bad)
             progress(done)

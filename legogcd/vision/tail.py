@@ -19,7 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from legogcd.vision.attention import attend
+from legogcd.vision.rows import Rows, dense
+
 State = tuple[Tensor, ...]  # batch-first; what the trunk leaves for the tail
+KeptState = tuple[Any, ...]  # the same, its large parts as Rows: still on disk
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class ViTTail(FrozenModeModule):
         if key.bias is not None:
             key.bias.requires_grad_(False)
 
-    def forward(self, state: State) -> Tensor:
+    def forward(self, state: KeptState) -> Tensor:
         """Features [N, D]."""
         block = self.names.parts(self.blocks[-1])
         cls, tokens, *grid = self._enter(state, block)
@@ -104,19 +108,19 @@ class ViTTail(FrozenModeModule):
         features: Tensor = self.norm(cls)
         return features
 
-    def _enter(self, state: State, last: BlockParts) -> State:
+    def _enter(self, state: KeptState, last: BlockParts) -> KeptState:
         """The last block's state, through the blocks before it where there are any."""
         if len(self.blocks) == 1:
             return state
-        residual = state[0].float()  # [N, T, D]
+        residual = dense(state[0], torch.float32)  # [N, T, D]
         for block in self.blocks[:-1]:
             residual = block(residual, attention_mask=None, **self._position(*state[1:]))
         return residual[:, 0], functional.layer_norm(residual, residual.shape[-1:], eps=last.norm1.eps), *state[1:]
 
-    def _position(self) -> dict[str, Any]:
+    def _position(self, *grid: Any) -> dict[str, Any]:
         return {}
 
-    def _pool(self, block: BlockParts, cls: Tensor, tokens: Tensor) -> Tensor:
+    def _pool(self, block: BlockParts, cls: Tensor, tokens: Tensor | Rows, *grid: Any) -> Tensor:
         """Σ_t p_t n_t by head: cls [N, D], tokens [N, T, D] -> [N, H, D]."""
         query = self._by_head(block.query(block.norm1(cls))) / self._root(block)  # [H, N, d]
         queries = torch.bmm(query, self._rows(block.key, block)).transpose(0, 1)  # [N, H, D]
@@ -155,16 +159,16 @@ class RotaryViTTail(ViTTail):
     def _freeze_idle(self) -> None:
         """Turned by position, a key bias differs from token to token: nothing is idle."""
 
-    def _position(self, grid: Tensor) -> dict[str, Any]:  # type: ignore[override]
-        return {"position_embeddings": self._angles(grid)}
+    def _position(self, *grid: Any) -> dict[str, Any]:
+        return {"position_embeddings": self._angles(*grid)}
 
-    def _pool(self, block: BlockParts, cls: Tensor, tokens: Tensor, grid: Tensor) -> Tensor:  # type: ignore[override]
-        tokens = tokens.to(products_dtype(cls))
+    def _pool(self, block: BlockParts, cls: Tensor, tokens: Tensor | Rows, *grid: Any) -> Tensor:
+        tokens = dense(tokens, products_dtype(cls))
         n_views, n_tokens, _ = tokens.shape
         query = self._by_head(block.query(block.norm1(cls))).transpose(0, 1)[:, :, None]  # [N, H, 1, d]
         key = functional.linear(tokens, block.key.weight * block.norm1.weight, block.key(block.norm1.bias))
         keys = key.view(n_views, n_tokens, self.n_heads, -1).transpose(1, 2)  # [N, H, T, d]
-        cos, sin = self._angles(grid)  # [N or 1, 1, P, d]
+        cos, sin = self._angles(*grid)  # [N or 1, 1, P, d]
         prefix, patches = keys[:, :, : -cos.shape[2]], keys[:, :, -cos.shape[2] :]
         left, right = patches.chunk(2, dim=-1)
         turned = patches * cos + torch.cat([-right, left], dim=-1) * sin
@@ -191,17 +195,6 @@ def products_dtype(like: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else like.dtype
 
 
-def attend(queries: Tensor, tokens: Tensor, dtype: torch.dtype) -> Tensor:
-    """Σ_t softmax_t(q·n_t) n_t for queries [N, H, D] over tokens [N, T, D], products in ``dtype``: [N, H, D].
-
-    >>> attend(torch.zeros(1, 1, 2), torch.tensor([[[1.0, 0.0], [3.0, 2.0]]]), torch.float32)
-    tensor([[[2., 1.]]])
-    """
-    tokens = tokens.to(dtype)  # all at once: by parts it is many small parallel regions, slow on a busy machine
-    scores = torch.bmm(queries.to(dtype), tokens.transpose(1, 2))  # [N, H, T]
-    return torch.bmm(scores.softmax(-1, dtype=torch.promote_types(dtype, torch.float32)).to(dtype), tokens)
-
-
 class ConvTail(FrozenModeModule):
     """The last convolution blocks, if any, then head convolution (1×1), batch norm, ReLU6 and the mean over positions.
 
@@ -214,10 +207,10 @@ class ConvTail(FrozenModeModule):
         self.head, self.norm = head, norm
         self.train(self.training)
 
-    def forward(self, state: State) -> Tensor:
+    def forward(self, state: KeptState) -> Tensor:
         """Features [N, D]."""
         (kept,) = state
-        maps = kept.to(products_dtype(self.head.weight))
+        maps = dense(kept, products_dtype(self.head.weight))
         if self.blocks:
             maps = maps.permute(0, 3, 1, 2)  # [N, C, h, w], channels last in memory
             for block in self.blocks:

@@ -37,3 +37,18 @@ def test_the_tail_has_a_rate_of_its_own_and_zero_leaves_it_alone() -> None:
     assert rates[id(heads.weight)] == pytest.approx(0.5)
     frozen = build_optimizer(tail, heads, Recipe(tail_rate=0))
     assert id(tail.weight) not in {id(p) for group in frozen.param_groups for p in group["params"]}
+
+
+def test_steps_are_those_of_sgd_by_hand() -> None:
+    """v ← 0.9·v + (g + decay·w), w ← w − rate·v, from the first step on."""
+    heads, recipe = nn.Linear(3, 2, bias=False), Recipe(weight_decay=0.1, momentum=0.9)
+    optimizer = build_optimizer(nn.Identity(), heads, recipe)
+    set_rate(optimizer, 0.5)
+    weight, velocity = heads.weight.detach().double(), torch.zeros(2, 3, dtype=torch.float64)
+    for step in range(4):
+        gradient = torch.full((2, 3), float(step) - 1)
+        heads.weight.grad = gradient.clone()
+        optimizer.step()
+        velocity = 0.9 * velocity + gradient + 0.1 * weight
+        weight = weight - 0.5 * velocity
+        assert torch.allclose(heads.weight.double(), weight, atol=1e-6)

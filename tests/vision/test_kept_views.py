@@ -1,18 +1,23 @@
 """Kept views equal what the trunk makes of the views, are reused, rebuilt and completed when they should be."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
+from torch import Tensor
 
 from legogcd.collection import find_images
 from legogcd.errors import UserError
 from legogcd.vision import Encoder, FreshViews, Keeping, KeptViews, keep, load_backbone
 from legogcd.vision import cache as cache_module
-from legogcd.vision.cache import DTYPES
+from legogcd.vision.cache import KeptTensor, as_kept
+from legogcd.vision.rows import Rows
 from legogcd.vision.views import ViewRule, evaluation_view, load_resized, normalize, random_view
 
 CPU = torch.device("cpu")
@@ -57,7 +62,12 @@ def test_normalization_is_mean_and_std_over_unit_pixels() -> None:
     np.testing.assert_allclose(normalize(pixels, mean, std).numpy(), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "fp16", "fp32"])
+def values(part: Tensor | Rows) -> Tensor:
+    """A state's part as training reads it."""
+    return part.dense() if isinstance(part, Rows) else part
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16", "fp32", "int8"])
 def test_kept_states_are_the_trunks_output(encoder: Encoder, pictures: Path, tmp_path: Path, dtype: str) -> None:
     images = find_images(pictures)
     keeping = Keeping(encoder, images, views=3, dtype=dtype)
@@ -69,9 +79,46 @@ def test_kept_states_are_the_trunks_output(encoder: Encoder, pictures: Path, tmp
         for name, have, want, half in zip(
             encoder.backbone.state_names, stored, plain, encoder.backbone.half, strict=True
         ):
-            kind = DTYPES[dtype] if half else torch.float32
-            assert have.dtype == kind, name
-            torch.testing.assert_close(have.float(), want.to(kind).float(), atol=2e-2 if half else 1e-5, rtol=1e-2)
+            expected = as_kept(want, dtype if half else "fp32")
+            assert values(have).dtype == expected.dtype, name
+            assert isinstance(have, Rows) == half, name  # what is large is not copied
+            atol = 2e-2 if half else 1e-5
+            torch.testing.assert_close(values(have).float(), expected.float(), atol=atol, rtol=1e-2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(dim=st.integers(1, 9), scale=st.sampled_from([1e-30, 1.0, 1e30]), seed=st.integers(0, 99))
+def test_an_int8_number_is_within_half_a_step_of_its_value(dim: int, scale: float, seed: int) -> None:
+    tokens = torch.randn(4, 3, dim, generator=torch.Generator().manual_seed(seed)) * scale
+    tokens[0, 0] = 0
+    largest = tokens.abs().amax(-1, keepdim=True)
+    assert ((as_kept(tokens, "int8") - tokens).abs() <= largest / 127 * 0.501).all()
+    tensor = KeptTensor("tokens", (3, dim), "int8")
+    numbers, scales = tensor.unpacked(torch.from_numpy(tensor.packed(tokens)).unflatten(1, (3, -1)))
+    assert torch.equal(Rows(numbers, torch.arange(4), scales).dense(), as_kept(tokens, "int8"))
+
+
+def test_int8_takes_half_the_disk_of_bf16(encoder: Encoder, pictures: Path) -> None:
+    images = find_images(pictures)
+    half, whole = (Keeping(encoder, images, views=2, dtype=dtype).tensors[1] for dtype in ("int8", "bf16"))
+    assert half.bytes_per_view == whole.bytes_per_view // 2 + 4 * whole.shape[0]  # and a scale a token
+
+
+def test_an_unknown_way_to_keep_is_one_line(encoder: Encoder, pictures: Path) -> None:
+    with pytest.raises(UserError, match=r"'int4'; there are: bf16, fp16, fp32, int8"):
+        Keeping(encoder, find_images(pictures), views=2, dtype="int4")
+
+
+def test_views_far_beyond_memory_can_be_opened(tmp_path: Path) -> None:
+    """Hundreds of gigabytes that take no disk: only what is looked at is read."""
+    n_images, tensors = 200_000, [KeptTensor("cls", (8,), "fp32"), KeptTensor("tokens", (200, 768), "int8")]
+    for tensor in tensors:
+        with open(tmp_path / f"{tensor.name}.bin", "wb") as file:
+            file.truncate(n_images * 9 * tensor.bytes_per_view)
+    described = {"n_images": n_images, "views": 8, "unreadable": {}, "tensors": [asdict(tensor) for tensor in tensors]}
+    (tmp_path / "manifest.json").write_text(json.dumps(described))
+    tokens = KeptViews(tmp_path).pair(torch.tensor([n_images - 1]), torch.Generator())[1]
+    assert not tokens.dense().any()
 
 
 def test_the_size_is_said_before_it_is_written(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
@@ -85,8 +132,8 @@ def test_a_pair_is_two_different_views_of_each_image(encoder: Encoder, pictures:
     rows = torch.tensor([3, 3, 9])
     seen = set()
     for seed in range(40):
-        tokens = kept.pair(rows, torch.Generator().manual_seed(seed))[1]
-        every = [kept.states(rows, torch.full((3,), slot))[1] for slot in range(4)]
+        tokens = values(kept.pair(rows, torch.Generator().manual_seed(seed))[1])
+        every = [values(kept.states(rows, torch.full((3,), slot))[1]) for slot in range(4)]
         for place in range(3):
             slots = [
                 next(slot for slot in range(4) if torch.equal(view[place], every[slot][place]))
@@ -113,7 +160,7 @@ def test_anything_that_changes_leads_to_other_kept_views(
     encoder: Encoder, pictures: Path, tmp_path: Path, tiny_vit: Path, change: str
 ) -> None:
     before = Keeping(encoder, find_images(pictures), views=2).key
-    settings = {"views": 2, "seed": 0, "dtype": "bf16"}
+    chosen = {"views": 2, "seed": 0, "dtype": "bf16"}
     if change == "image":
         Image.new("RGB", (40, 40), "white").save(pictures / "red" / "00.png")
     elif change == "name":
@@ -131,8 +178,8 @@ def test_anything_that_changes_leads_to_other_kept_views(
         model.save_pretrained(tmp_path / "changed")
         encoder = Encoder(load_backbone(str(tmp_path / "changed"), image_size=32), CPU, "fp32")
     else:
-        settings[change] = {"views": 3, "seed": 1, "dtype": "fp16"}[change]
-    assert Keeping(encoder, find_images(pictures), **settings).key != before
+        chosen[change] = {"views": 3, "seed": 1, "dtype": "fp16"}[change]
+    assert Keeping(encoder, find_images(pictures), **chosen).key != before
 
 
 def test_an_interrupted_build_goes_on_and_ends_with_the_same_bytes(
@@ -167,7 +214,7 @@ def test_unreadable_images_are_named_and_the_others_unharmed(encoder: Encoder, p
     assert kept.unreadable == {bad: "empty file"}
     others = torch.tensor([row for row in range(len(images)) if row != bad])
     for one, other in zip(good.evaluation(others), kept.evaluation(others), strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(values(one), values(other))
 
 
 def test_a_manifest_names_what_was_kept_and_nothing_can_run(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
@@ -203,7 +250,7 @@ def test_fresh_evaluation_equals_the_kept_one(encoder: Encoder, pictures: Path, 
     kept = keep(Keeping(encoder, images, views=2, dtype="fp32"), tmp_path)
     rows = torch.tensor([0, 9, 31])
     for one, other in zip(FreshViews(encoder, images).evaluation(rows), kept.evaluation(rows), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(values(one), values(other), atol=1e-5, rtol=1e-5)
 
 
 def test_an_image_that_disappears_under_fresh_views_is_named(encoder: Encoder, pictures: Path) -> None:

@@ -4,6 +4,8 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,11 @@ from tiny_backbones import KINDS, save_tiny
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from legogcd.vision import attention
+from legogcd.vision.attention import attend
 from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.tail import attend
+from legogcd.vision.cache import as_kept, quantized
+from legogcd.vision.rows import Rows
 
 
 def looped(queries: Tensor, tokens: Tensor) -> Tensor:
@@ -29,28 +34,70 @@ def looped(queries: Tensor, tokens: Tensor) -> Tensor:
 
 
 shapes = st.tuples(st.integers(1, 9), st.integers(1, 3), st.integers(1, 5), st.integers(1, 6))  # N, H, T, D
+dtypes = st.sampled_from(["fp32", "bf16", "fp16", "int8"])
+threads = st.sampled_from([1, 2, 3])
 
 
-@settings(max_examples=25, deadline=None)
-@given(shape=shapes, kept=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]), seed=st.integers(0, 99))
-def test_attention_is_the_loops(shape: tuple[int, int, int, int], kept: torch.dtype, seed: int) -> None:
-    """Whichever type tokens are kept in, the sums over them are float32's."""
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    usual = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
+
+
+def kept_rows(tokens: Tensor, dtype: str, generator: torch.Generator) -> Rows:
+    """``tokens`` [N, T, D] as rows of a larger tensor, some way down in it, last ones first."""
+    above = torch.randn(3, *tokens.shape[1:], generator=generator)
+    every = torch.cat([above, tokens.flip(0)])
+    index = torch.arange(len(every) - 1, 2, -1)
+    if dtype == "int8":
+        numbers, scales = quantized(every)
+        return Rows(numbers, index, scales)
+    return Rows(as_kept(every, dtype), index)
+
+
+@settings(max_examples=40, deadline=None)
+@given(shape=shapes, kept=dtypes, count=threads, seed=st.integers(0, 99))
+def test_attention_is_the_loops(shape: tuple[int, int, int, int], kept: str, count: int, seed: int) -> None:
+    """Whichever way tokens are kept and however many threads go through them, the sums are float32's."""
     (n, h, t, d), generator = shape, torch.Generator().manual_seed(seed)
-    queries = torch.randn(n, h, d, generator=generator)
-    tokens = torch.randn(n, t, d, generator=generator).to(kept)
-    assert torch.allclose(attend(queries, tokens, torch.float32), looped(queries, tokens.float()), atol=1e-5)
+    queries, tokens = torch.randn(n, h, d, generator=generator), torch.randn(n, t, d, generator=generator)
+    expected = looped(queries, as_kept(tokens, kept).float())
+    with torch_threads(count):
+        assert torch.allclose(attend(queries, as_kept(tokens, kept), torch.float32), expected, atol=1e-5)
+        assert torch.allclose(attend(queries, kept_rows(tokens, kept, generator), torch.float32), expected, atol=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
-@given(shape=shapes, seed=st.integers(0, 99))
-def test_gradients_over_half_tokens_are_those_over_their_values(shape: tuple[int, int, int, int], seed: int) -> None:
+@settings(max_examples=40, deadline=None)
+@given(shape=shapes, kept=dtypes, count=threads, seed=st.integers(0, 99))
+def test_gradients_over_kept_tokens_are_those_over_their_values(
+    shape: tuple[int, int, int, int], kept: str, count: int, seed: int
+) -> None:
+    """The values' gradients are autograd's own, through the plain products over tokens that might be trained."""
     (n, h, t, d), generator = shape, torch.Generator().manual_seed(seed)
     queries = torch.randn(n, h, d, generator=generator, requires_grad=True)
-    tokens = torch.randn(n, t, d, generator=generator).bfloat16()
+    tokens = torch.randn(n, t, d, generator=generator)
     direction = torch.randn(n, d, h, generator=generator).transpose(1, 2)
-    (half,) = torch.autograd.grad(attend(queries, tokens, torch.float32), queries, direction)
-    (full,) = torch.autograd.grad(attend(queries, tokens.float(), torch.float32), queries, direction)
-    assert torch.allclose(half, full, atol=1e-5)
+    values = as_kept(tokens, kept).float().requires_grad_()
+    (plain,) = torch.autograd.grad(attend(queries, values, torch.float32), queries, direction)
+    with torch_threads(count):
+        for way in (as_kept(tokens, kept), kept_rows(tokens, kept, generator)):
+            (ours,) = torch.autograd.grad(attend(queries, way, torch.float32), queries, direction)
+            assert torch.allclose(ours, plain, atol=1e-5)
+
+
+def test_views_in_several_buffers_and_threads_are_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(3)
+    queries, tokens = torch.randn(11, 4, 16, generator=generator), torch.randn(11, 9, 16, generator=generator)
+    rows = kept_rows(tokens, "bf16", generator)
+    once = attend(queries, rows, torch.float32)
+    for numbers, count in ((1, 1), (3 * 9 * 16, 2), (1 << 18, 3)):
+        monkeypatch.setattr(attention, "_IN_CACHE", numbers)
+        with torch_threads(count):
+            assert torch.equal(attend(queries, rows, torch.float32), once)
 
 
 def test_gradient_of_attention_by_differences() -> None:
@@ -92,14 +139,17 @@ def random_state(backbone: Backbone, n_views: int = 64, n_tokens: int = 257) -> 
     return torch.randn(n_views, backbone.dim, generator=generator), tokens
 
 
-@pytest.mark.parametrize(("kept", "casts"), [(torch.float32, []), (torch.bfloat16, [torch.float32])])
-def test_a_step_makes_nothing_as_large_as_the_tokens(wide: Backbone, kept: torch.dtype, casts: list[object]) -> None:
-    """Neither a gradient for them nor a product of all of them with a matrix; half tokens are cast, once."""
+@pytest.mark.parametrize("kept", ["fp32", "bf16", "int8"])
+def test_a_step_makes_nothing_as_large_as_the_tokens(
+    wide: Backbone, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a copy of them, nor a gradient for them, nor a product of all of them with a matrix."""
+    monkeypatch.setattr(attention, "_IN_CACHE", 4 * 257 * 32)
     cls, tokens = random_state(wide)
-    state = cls, tokens.to(kept)
-    with Made(tokens.numel() // 2) as made:
-        wide.tail(state).square().sum().backward()
-    assert made.types == casts
+    rows = kept_rows(tokens, kept, torch.Generator())
+    with torch_threads(1), Made(tokens.numel() // 2) as made:  # a mode sees its own thread's work only
+        wide.tail((cls, rows)).square().sum().backward()
+    assert made.types == []
 
 
 @pytest.mark.parametrize("kept", [torch.bfloat16, torch.float16])
@@ -112,16 +162,30 @@ def test_half_tokens_in_float32_are_their_values(wide: Backbone, kept: torch.dty
         assert torch.cosine_similarity(halved, wide.tail((cls, tokens))).min() > 0.99
 
 
+def test_a_few_large_numbers_in_a_token_leave_the_feature(wide: Backbone) -> None:
+    """Pretrained transformers have them, and one scale must then serve a token's large and small numbers."""
+    cls, tokens = random_state(wide)
+    tokens[..., 5] *= 15
+    tokens = torch.nn.functional.layer_norm(tokens, (32,))
+    with torch.no_grad():
+        kept, plain = wide.tail((cls, kept_rows(tokens, "int8", torch.Generator()))), wide.tail((cls, tokens))
+    assert torch.cosine_similarity(kept, plain).min() > 0.99
+
+
+@pytest.mark.parametrize("kept", ["bf16", "int8"])
 @pytest.mark.parametrize("train_blocks", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_states_keep_the_feature(tmp_path: Path, kind: str, train_blocks: int) -> None:
-    """What may be halved on disk, by the backbone's own word, leaves the features where they were."""
+def test_half_states_keep_the_feature(tmp_path: Path, kind: str, train_blocks: int, kept: str) -> None:
+    """What may be kept small, by the backbone's own word, leaves the features where they were."""
     side = 56 if kind == "dinov2" else 32
     backbone = load_backbone(save_tiny(tmp_path, kind), side, train_blocks)
     state = backbone.trunk(torch.randn(3, 3, side, side, generator=torch.Generator().manual_seed(1)))
-    halved = tuple(part.bfloat16() if half else part for part, half in zip(state, backbone.half, strict=True))
+    small = tuple(
+        kept_rows(part, kept, torch.Generator()) if half else part
+        for part, half in zip(state, backbone.half, strict=True)
+    )
     with torch.no_grad():
-        assert torch.cosine_similarity(backbone.tail(halved), backbone.tail(state)).min() > 0.99
+        assert torch.cosine_similarity(backbone.tail(small), backbone.tail(state)).min() > 0.99
 
 
 AUTOCAST = """
@@ -139,6 +203,7 @@ def learn(state, enabled):
     return features.detach().float(), gradients
 plain, expected = learn((cls, tokens), False)
 kept = cls, tokens.bfloat16()
+torch.set_num_threads(1)
 with Made(tokens.numel() // 2) as made:
     features, gradients = learn(kept, True)
 assert torch.cosine_similarity(features, plain).min() > 0.99, "features"

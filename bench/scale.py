@@ -1,0 +1,98 @@
+"""What comes once an epoch or once a run at K = 1,000 and N = 100,000, beside the epoch: ``python -m bench.scale``.
+
+An epoch over kept ViT-B/16 tokens (781 steps of 128 images, and the evaluation) is added up from measured parts. Beside
+it: scoring an epoch (matching, NMI, ARI) against the released way, which counts pairs one image at a time; the k-means
+start on the 50,000 images a run clusters; laying out the report's map.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+
+from bench import step
+from bench.contest import said, spread
+from legogcd.clustering import semi_supervised_kmeans, starts_for
+from legogcd.evaluation import Scorer
+from legogcd.report.page.findings import unit
+from legogcd.report.page.layout_map import map_points
+from legogcd.training.draw import MOST_CLUSTERED
+
+IMAGES, CLASSES, KNOWN, DIM, BATCH = 100_000, 1_000, 500, 768, 128
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args()
+    report(measure(options.repeats, options.threads))
+
+
+def measure(repeats: int, threads: int) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    random = np.random.default_rng(0)
+    truth = random.integers(0, CLASSES, IMAGES)
+    predicted = np.where(random.random(IMAGES) < 0.5, truth, random.integers(0, CLASSES, IMAGES))
+    score = Scorer(truth, KNOWN)
+    scoring = [
+        (seconds(lambda: counted_one_by_one(truth, predicted)), seconds(lambda: score(predicted)))
+        for _ in range(repeats)
+    ]
+    parts = step.measure(5, threads, "wall", "bf16")["ms"]
+    whole = parts["whole step"]["median"] / 1e3
+    return {
+        "threads": threads,
+        "load": os.getloadavg()[0],
+        "epoch_seconds": IMAGES // BATCH * whole,
+        "scoring_seconds": spread(ours for _, ours in scoring),
+        "scoring_ratio": spread(plain / ours for plain, ours in scoring),
+        "kmeans_seconds": kmeans_start(random),
+        "map_seconds": seconds(lambda: map_points(unit(random.normal(size=(IMAGES, DIM)).astype(np.float32)))),
+    }
+
+
+def counted_one_by_one(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """Accuracy after matching, with a table filled image by image."""
+    table = np.zeros((CLASSES, CLASSES), dtype=np.int64)
+    for true, found in zip(truth, predicted, strict=True):
+        table[found, true] += 1
+    rows, columns = linear_sum_assignment(table.max() - table)
+    return float(table[rows, columns].sum() / len(truth))
+
+
+def kmeans_start(random: np.random.Generator) -> float:
+    """Seconds of the search among the images a run clusters, from one of its starts."""
+    centers = random.normal(size=(CLASSES, DIM))
+    classes = np.arange(MOST_CLUSTERED) % CLASSES
+    features = unit((centers[classes] + 2 * random.normal(size=(MOST_CLUSTERED, DIM))).astype(np.float32))
+    labels = np.where((classes < KNOWN) & (np.arange(MOST_CLUSTERED) // CLASSES % 2 == 0), classes, -1)
+    one = seconds(lambda: semi_supervised_kmeans(features, labels, CLASSES, seed=0, n_init=1))
+    return one * starts_for(MOST_CLUSTERED, CLASSES)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def report(figures: dict[str, Any]) -> None:
+    epoch = figures["epoch_seconds"]
+    print(f"{figures['threads']} threads, load {figures['load']:.1f}; {IMAGES} images, {CLASSES} classes")
+    print(f"an epoch of steps         {epoch:8.1f} s")
+    print(
+        f"scoring it                {figures['scoring_seconds']['median']:8.1f} s, "
+        f"{said(figures['scoring_ratio'])} times as fast as counting one by one"
+    )
+    print(f"the k-means start, once   {figures['kmeans_seconds']:8.1f} s")
+    print(f"the report's map, once    {figures['map_seconds']:8.1f} s")
+
+
+if __name__ == "__main__":
+    main()
