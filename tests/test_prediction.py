@@ -168,3 +168,15 @@ def test_the_estimator_gives_the_same_table(run: Path, pictures: Path, tmp_path:
     pd.testing.assert_frame_equal(table, read(tmp_path / "table.parquet"), check_dtype=False)
     assert model.predict(pictures).tolist() == table["category"].tolist()
     assert model.calibration_.held_out == 2
+
+
+def test_a_run_over_int8_tokens_predicts_what_it_sorted(pictures: Path, tiny_vit: Path, tmp_path: Path) -> None:
+    collection, _ = from_folders(find_images(pictures), ["blue", "green"])
+    recipe = ParametricRecipe(epochs=2, batch_size=16, learning_rate=0.02, projector_hidden=32, projector_out=16)
+    keeping = KeepingRules(2, cache=tmp_path / "cache", dtype="int8")
+    job = Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, device="cpu")
+    discover(job, tmp_path / "run")
+    predict_run(tmp_path / "run", find_images(pictures), tmp_path / "table.csv")
+    table, said = read(tmp_path / "table.csv"), read_predictions(tmp_path / "run")
+    assert table["category"].tolist() == said["predicted"].tolist()
+    np.testing.assert_allclose(table["confidence"], said["confidence"], atol=1e-3)

@@ -36,6 +36,7 @@ INT8 = "int8"
 KEPT_DTYPES = (*DTYPES, INT8)
 _SCALE = torch.float32
 _FORMAT = 2  # resized pixels differ in the last bit from those of format 1
+_MOST_VIEWS = 64  # up to which a folder with more views than wanted is looked for
 _SAVE_EVERY = 50  # batches between two saved positions of a build
 
 
@@ -134,20 +135,24 @@ class KeptFile:
 
 
 class KeptViews:
-    """An opened kept folder: states of any view of any image, straight from the memory map."""
+    """An opened kept folder: states of any view of any image, straight from the memory map.
 
-    def __init__(self, folder: Path) -> None:
+    Of the views it holds, the first ``views`` are used: they are those that would have been kept alone.
+    """
+
+    def __init__(self, folder: Path, views: int | None = None) -> None:
         manifest = json.loads((folder / "manifest.json").read_text())
         self.folder = folder
         self.n_images: int = manifest["n_images"]
-        self.n_views: int = manifest["views"]
+        self._held: int = 1 + manifest["views"]  # of each image, with the evaluation view
+        self.n_views: int = manifest["views"] if views is None else views
         self.unreadable: dict[int, str] = {int(row): reason for row, reason in manifest["unreadable"].items()}
         kept = [KeptTensor(t["name"], tuple(t["shape"]), t["dtype"]) for t in manifest["tensors"]]
-        self._files = [tensor.opened(folder, self.n_images * (1 + self.n_views)) for tensor in kept]
+        self._files = [tensor.opened(folder, self.n_images * self._held) for tensor in kept]
 
     def states(self, rows: Tensor, slots: Tensor) -> KeptState:
         """Views ``slots`` [N] (0 = the evaluation view) of images ``rows`` [N]; what is large is not copied."""
-        flat = rows * (1 + self.n_views) + slots
+        flat = rows * self._held + slots
         return tuple(file.rows(flat) for file in self._files)
 
     def pair(self, rows: Tensor, generator: torch.Generator) -> KeptState:
@@ -213,7 +218,12 @@ class Keeping:
     @property
     def key(self) -> str:
         """A short name for the manifest: anything that differs in it gives another one."""
-        return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()[:20]
+        return self.key_with(self.views)
+
+    def key_with(self, views: int) -> str:
+        """The name there would be with another number of views."""
+        manifest = {**self.manifest, "views": views}
+        return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:20]
 
     def crop(self, row: int, image: np.ndarray) -> np.ndarray:
         """The evaluation view and V random ones, which depend on seed and row alone: [1 + V, S, S, 3]."""
@@ -222,9 +232,12 @@ class Keeping:
 
 
 def kept_already(keeping: Keeping, cache: Path) -> KeptViews | None:
-    """The kept views if they are there and whole."""
-    folder = cache / f"views-{keeping.key}"
-    return KeptViews(folder) if (folder / "manifest.json").exists() else None
+    """The kept views if they are there and whole, alone or among more of them."""
+    for views in range(keeping.views, _MOST_VIEWS + 1):
+        folder = cache / f"views-{keeping.key_with(views)}"
+        if (folder / "manifest.json").exists():
+            return KeptViews(folder, keeping.views)
+    return None
 
 
 def keep(keeping: Keeping, cache: Path, progress: Callable[[int], None] = lambda done: None) -> KeptViews:
@@ -232,11 +245,12 @@ def keep(keeping: Keeping, cache: Path, progress: Callable[[int], None] = lambda
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache / f"views-{keeping.key}.lock"):
-            if kept_already(keeping, cache) is None:
+            found = kept_already(keeping, cache)
+            if found is None:
                 _build(keeping, cache / f"views-{keeping.key}", progress)
     except OSError as error:
         raise UserError(f"cannot keep views in {cache}: {error.strerror}; give another folder with --cache") from error
-    return KeptViews(cache / f"views-{keeping.key}")
+    return found or KeptViews(cache / f"views-{keeping.key}")
 
 
 def _build(keeping: Keeping, folder: Path, progress: Callable[[int], None]) -> None:

@@ -258,3 +258,25 @@ def test_an_image_that_disappears_under_fresh_views_is_named(encoder: Encoder, p
     (pictures / "blue" / "00.png").unlink()
     with pytest.raises(UserError, match=r"blue/00\.png can no longer be read"):
         FreshViews(encoder, images).evaluation(torch.tensor([0]))
+
+
+def test_more_kept_views_serve_a_run_that_wants_fewer(
+    encoder: Encoder, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = find_images(pictures)
+    alone = keep(Keeping(encoder, images, 2), tmp_path / "alone")
+    keep(Keeping(encoder, images, 5), tmp_path / "more")
+    encoded = built_rows(monkeypatch)
+    found = keep(Keeping(encoder, images, 2), tmp_path / "more")
+    assert encoded == []
+    assert found.n_views == 2
+    rows = torch.arange(len(images))
+    for own, other in (
+        (alone.evaluation(rows), found.evaluation(rows)),
+        *((kept.pair(rows, torch.Generator().manual_seed(seed)) for kept in (alone, found)) for seed in range(5)),
+    ):
+        for one, two in zip(own, other, strict=True):
+            one, two = (part.dense() if isinstance(part, Rows) else part for part in (one, two))
+            torch.testing.assert_close(one.float(), two.float(), rtol=1e-2, atol=1e-2)  # bf16, another batch
+    keep(Keeping(encoder, images, 6), tmp_path / "more")
+    assert encoded != []  # fewer serve no run that wants more
