@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from legogcd.methods import PLUG_INS
 from legogcd.training.views import Views
 
 
@@ -22,5 +23,22 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
     "views": (
         Variant("fresh views", views="fresh"),
         *(Variant(f"{count} kept views", views=count) for count in (2, 4, 8, 16)),
+    ),
+    "bricks": (
+        Variant("LegoGCD"),
+        Variant("SimGCD", "simgcd"),
+        *(Variant(f"LegoGCD + {name}", f"legogcd+{name}") for name in PLUG_INS),
+    ),
+    "settings": (
+        Variant("LegoGCD"),
+        Variant("DKL as released", settings={"dkl_form": "released"}),
+        Variant("no MAP", settings={"margin_strength": 0.0}),
+        Variant("MAP as released", settings={"margin_form": "released"}),
+        Variant("p̃ ten times as quick", settings={"margin_momentum": 0.99}),
+        *(Variant(f"δ = {threshold}", settings={"threshold": threshold}) for threshold in (0.5, 0.7, 0.95)),
+        *(Variant(f"rate {rate}", settings={"learning_rate": rate}) for rate in (0.02, 0.1)),
+        *(Variant(f"tail's rate × {rate}", settings={"tail_rate": rate}) for rate in (0.1, 0.3)),
+        *(Variant(f"ε = {weight}", settings={"mean_entropy_weight": weight}) for weight in (1.0, 4.0)),
+        Variant("λ = 0.5", settings={"supervised_weight": 0.5}),
     ),
 }
