@@ -77,7 +77,7 @@ def test_memory_is_one_batch_whatever_the_number(
 
     monkeypatch.setattr(encode.Encoder, "trunk", watched)
     predict_run(run, find_images(pictures), parts)
-    assert max(sizes) == 5
+    assert max(sizes) <= 5
     assert sum(sizes) == 32
     assert read(parts)["category"].tolist() == read(whole)["category"].tolist()
 

@@ -96,7 +96,7 @@ def plug_in_names(parts: list[str]) -> list[str]:
     """The parts of a name that add bricks, in the order of the list; an unknown one is the user's mistake."""
     unknown = [part for part in parts if part not in PLUG_INS]
     if unknown:
-        raise UserError(f"unknown part {unknown[0]!r} of a method's name; there are: {', '.join(PLUG_INS)}")
+        raise UserError(f"unknown method part {unknown[0]!r}; there are: {', '.join(PLUG_INS)}")
     if {"consensus", "debias"} <= set(parts):
         raise UserError("+consensus and +debias both replace the self-distillation; name one of them")
     return [name for name in PLUG_INS if name in parts]

@@ -237,7 +237,7 @@ def test_adaptive_makes_the_threshold_follow_and_its_floor_is_a_setting() -> Non
 def test_plug_ins_are_named_in_one_order_and_unknown_ones_refused() -> None:
     assert check_method("legogcd+anchor+prior") == check_method("simgcd+map+prior+ler+anchor+dkl")
     for name, message in (
-        ("legogcd+magic", "unknown part 'magic'"),
+        ("legogcd+magic", "unknown method part 'magic'"),
         ("kmeans+prior", "unknown method"),
         ("legogcd+consensus+debias", "name one of them"),
         ("legogcd+map", "unknown method"),
