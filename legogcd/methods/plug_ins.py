@@ -45,15 +45,6 @@ def _adaptive(bricks: Bricks, recipe: ParametricRecipe) -> None:
     ler.threshold = AdaptiveThreshold(recipe.threshold_floor)
 
 
-def _distillation(recipe: ParametricRecipe) -> dict[str, object]:
-    return {
-        "student_temperature": recipe.student_temperature,
-        "teacher_temperatures": (recipe.teacher_temperature_start, recipe.teacher_temperature_end),
-        "warmup_epochs": recipe.warmup_epochs,
-        "warmup": recipe.teacher_warmup,
-    }
-
-
 def _separate(bricks: Bricks, recipe: ParametricRecipe) -> None:
     bricks["separation"] = (recipe.separation_weight, PrototypeSeparation(recipe.student_temperature))
 
@@ -76,13 +67,13 @@ PLUG_INS: dict[str, PlugIn] = {
     ),
     "consensus": PlugIn(
         "both views distilled from their average",
-        _instead("self_distillation", lambda recipe: ConsensusDistillation(**_distillation(recipe))),  # type: ignore[arg-type]
+        _instead("self_distillation", lambda recipe: ConsensusDistillation(**recipe.distillation)),
     ),
     "debias": PlugIn(
         "distillation targets corrected for the pull of the known classes",
         _instead(
             "self_distillation",
-            lambda recipe: DebiasedDistillation(**_distillation(recipe), strength=recipe.debias_strength),  # type: ignore[arg-type]
+            lambda recipe: DebiasedDistillation(**recipe.distillation, strength=recipe.debias_strength),
         ),
     ),
     "adaptive": PlugIn("LER's threshold follows the model's confidence", _adaptive),

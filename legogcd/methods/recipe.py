@@ -86,6 +86,16 @@ class ParametricRecipe(Recipe):
     projector_out: int = Field(256, ge=1)
 
     @property
+    def distillation(self) -> dict[str, Any]:
+        """The temperatures of self-distillation and how they change, by the names its bricks have for them."""
+        return {
+            "student_temperature": self.student_temperature,
+            "teacher_temperatures": (self.teacher_temperature_start, self.teacher_temperature_end),
+            "warmup_epochs": self.warmup_epochs,
+            "warmup": self.teacher_warmup,
+        }
+
+    @property
     def warmup_epochs(self) -> int:
         """How many epochs the teacher's temperature takes to fall."""
         if self.teacher_warmup_epochs is not None:

@@ -44,17 +44,11 @@ def build_simgcd(
 
 def _simgcd(recipe: ParametricRecipe) -> dict[str, tuple[float, Brick]]:
     supervised, unsupervised = recipe.supervised_weight * recipe.supervised_scale, 1 - recipe.supervised_weight
-    distillation = SelfDistillation(
-        student_temperature=recipe.student_temperature,
-        teacher_temperatures=(recipe.teacher_temperature_start, recipe.teacher_temperature_end),
-        warmup_epochs=recipe.warmup_epochs,
-        warmup=recipe.teacher_warmup,
-    )
     return {
         "info_nce": (unsupervised, InfoNCE(recipe.info_nce_temperature)),
         "sup_con": (supervised, SupCon(recipe.sup_con_temperature)),
         "supervised_ce": (supervised, SupervisedCE(recipe.student_temperature)),
-        "self_distillation": (unsupervised, distillation),
+        "self_distillation": (unsupervised, SelfDistillation(**recipe.distillation)),
         "mean_entropy": (unsupervised * recipe.mean_entropy_weight, MeanEntropy(recipe.student_temperature)),
     }
 

@@ -16,6 +16,7 @@ from legogcd.vision.backbones import Backbone
 from legogcd.vision.images import UnreadableImage
 from legogcd.vision.tail import State
 from legogcd.vision.views import ViewRule, load_resized, normalize
+from legogcd.vision.workers import use_threads
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -37,8 +38,9 @@ def map_ahead(
 ) -> Iterator[Made]:
     """``map`` in threads, in order, at most ``ahead`` results waiting; each may use ``torch_threads`` for itself."""
     source, before = iter(items), torch.get_num_threads()
+    each = before if torch_threads is None else torch_threads
     waiting: deque[Future[Made]] = deque()
-    with ThreadPoolExecutor(threads, initializer=_use_threads, initargs=(torch_threads,)) as pool:
+    with ThreadPoolExecutor(threads, initializer=use_threads, initargs=(each,)) as pool:
         try:
             waiting.extend(pool.submit(work, item) for item in islice(source, ahead))
             while waiting:
@@ -48,13 +50,7 @@ def map_ahead(
         finally:
             for future in waiting:  # who stops early does not wait for work nobody asks for
                 future.cancel()
-            _use_threads(before)  # what a thread sets for itself, threads that start later inherit
-
-
-def _use_threads(count: int | None) -> None:
-    if count is not None:
-        torch.get_num_threads()  # a thread takes over the common number when first asked, and must not do so later
-        torch.set_num_threads(count)
+            use_threads(before)  # what a thread sets for itself, threads that start later inherit
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -51,13 +51,14 @@ def _pool(process: int, count: int) -> ThreadPoolExecutor:
 def _start(count: int) -> ThreadPoolExecutor:
     """Threads in which torch does not split its work any further."""
     usual = torch.get_num_threads()
-    pool = ThreadPoolExecutor(count, "legogcd", initializer=_do_not_split)
+    pool = ThreadPoolExecutor(count, "legogcd", initializer=use_threads, initargs=(1,))
     all_there = Barrier(count)
     list(pool.map(lambda _: all_there.wait(), range(count)))
     torch.set_num_threads(usual)  # a thread's own number is also what later threads begin with: put that back
     return pool
 
 
-def _do_not_split() -> None:
+def use_threads(count: int) -> None:
+    """Let torch split the work of this thread, and of threads that start later, over so many."""
     torch.get_num_threads()  # a thread takes over the usual number at its first question, and must not do so later
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
