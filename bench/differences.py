@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legogcd.collection import find_images, from_folders
+from bench.study import DataSet
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import MeanSpread, Result, ResultBook, settings_text, spread
 from legogcd.paper import choose_recipe
@@ -47,9 +47,7 @@ PARTS = ("all", "old", "new", "forgetting")
 def main() -> None:
     options = read_options()
     book = ResultBook(options.out)
-    images = find_images(options.images)
-    folders = sorted({name.split("/")[0] for name in images.names if "/" in name})
-    collection, truth = from_folders(images, folders[: options.known])
+    collection, truth = DataSet(options.images, options.known, options.image_size).open()
     setup = f"efficientnet-lite0, {options.image_size} px, recipe {options.recipe}, {options.known} known"
     name = options.images.resolve().name
     for seed in options.seeds:

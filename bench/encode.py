@@ -24,7 +24,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from bench.contest import said, spread
+from bench.contest import PLAIN_ALLOCATOR, said, spread
 
 SIDE, RESIZE = 224, 256
 SIZES = {"1600 × 1200": (1600, 1200), "500 × 375": (500, 375)}
@@ -114,7 +114,7 @@ def child(side: str, images: Path, views: int, batch: int, options: argparse.Nam
     count = options.count // 4 if views else options.count
     given = {"side": side, "images": images, "views": views, "batch": batch, "count": max(count, COMPARED)}
     command = [sys.executable, "-m", "bench.encode", *(f"--{name}={value}" for name, value in given.items())]
-    environment = os.environ | {"LEGOGCD_KEEP_ALLOCATOR": "1" if side == "plain" else ""}
+    environment = os.environ | (PLAIN_ALLOCATOR if side == "plain" else dict.fromkeys(PLAIN_ALLOCATOR, ""))
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return Run(*json.loads(done.stdout))
 

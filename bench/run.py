@@ -38,15 +38,7 @@ def main() -> None:
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.run", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=2, help="rounds of everyone's turn")
-    parser.add_argument("--plain-views", type=int, default=64, help="views in a plain step, even")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
-    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="of our products")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    return tail.options_of("bench.run", __doc__, repeats=2).parse_args(arguments)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

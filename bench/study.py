@@ -43,7 +43,7 @@ class DataSet(NamedTuple):
     def name(self) -> str:
         return self.folder.resolve().name
 
-    def open(self, share: float) -> tuple[Collection, Truth]:
+    def open(self, share: float = 0.5) -> tuple[Collection, Truth]:
         images = find_images(self.folder)
         folders = sorted({name.split("/")[0] for name in images.names if "/" in name})
         return from_folders(images, folders[: self.known], share)

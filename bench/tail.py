@@ -39,15 +39,20 @@ def main() -> None:
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.tail", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3, help="rounds of everyone's turn")
+    return options_of("bench.tail", __doc__, repeats=3).parse_args(arguments)
+
+
+def options_of(module: str, about: str | None, repeats: int) -> argparse.ArgumentParser:
+    """What every comparison with the plain step can be asked for."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=(about or "").splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=repeats, help="rounds of everyone's turn")
     parser.add_argument("--plain-views", type=int, default=64, help="views in a plain or fresh step, even")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="of our products")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    return parser
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -153,7 +158,7 @@ def evaluation(dtype: str) -> Callable[[argparse.Namespace], Callable[[], int]]:
 
         rows = torch.arange(EVALUATED) % KEPT_IMAGES
         trainee = trainee_over(KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision)
-        return lambda: len(trainee.predict()[0])
+        return lambda: len(trainee.predict())
 
     return build
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from legogcd.collection import Collection, Truth, find_images, from_folders
+from bench.study import DataSet
+from legogcd.collection import Collection, Truth
 from legogcd.discovery import class_names
 from legogcd.evaluation import clustering_accuracy
 from legogcd.evaluation.calibration import Calibration, expected_calibration_error
@@ -28,9 +29,7 @@ FLIPPED = 0.05
 
 def main() -> None:
     options = read_options()
-    images = find_images(options.images)
-    folders = sorted({name.split("/")[0] for name in images.names if "/" in name})
-    collection, truth = from_folders(images, folders[: options.known])
+    collection, truth = DataSet(options.images, options.known, options.image_size).open()
     for seed in options.seeds:
         plain = job_of(collection, truth, seed, options)
         outcome = discover(plain)

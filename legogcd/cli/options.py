@@ -148,15 +148,20 @@ def count_classes(
     classes: str | None, collection: "Collection", truth: "Truth | None", labels: str | None
 ) -> int | None:
     """How many classes were asked for: a number, or None where they are to be estimated."""
-    if classes is not None and classes.strip().lower() == "auto":
-        return None
     if classes is not None:
-        if not classes.strip().isdecimal():
-            raise UserError(f"--classes {classes}: expected a number, or auto")
-        return int(classes)
+        return read_classes(classes)
     if truth is not None and labels == "folders":
         return truth.n_classes(collection)
     raise UserError("--classes is needed: how many categories there are in all, known and new, or auto to estimate it")
+
+
+def read_classes(classes: str) -> int | None:
+    """A number of classes as it was written; None for auto."""
+    if classes.strip().lower() == "auto":
+        return None
+    if not classes.strip().isdecimal():
+        raise UserError(f"--classes {classes}: expected a number, or auto")
+    return int(classes)
 
 
 def keeping_rules(views: str, cache: Path | None, budget: str | None, dtype: str) -> "KeepingRules":

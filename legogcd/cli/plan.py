@@ -32,7 +32,7 @@ def plan(
 
     legogcd plan photos --classes 12
 
-    Labels are not needed; without --classes 100 of them are assumed. Nothing is left behind.
+    Labels are not needed; without --classes up to 100 of them are assumed. Nothing is left behind.
     """
     import numpy as np
 
@@ -48,11 +48,10 @@ def plan(
         n_classes = o.count_classes(classes, collection, truth, labels) or ASSUMED_CLASSES
     else:
         found = find_images(images)
-        wanted = int(classes) if classes is not None and classes.isdecimal() else min(ASSUMED_CLASSES, len(found))
-        n_known = max(1, wanted // 2)
+        n_classes = o.read_classes(classes or "auto") or min(ASSUMED_CLASSES, max(2, len(found) // 2))
+        n_known = max(1, n_classes // 2)
         labels_made = np.where(np.arange(len(found)) % 2, -1, np.arange(len(found)) % n_known)
         collection = Collection(found, labels_made, tuple(f"class {number}" for number in range(n_known)))
-        n_classes = wanted
     job = Job(
         collection=collection,
         n_classes=n_classes,

@@ -32,7 +32,7 @@ def predict(
     in it. Any number of images takes the same memory.
     """
     from legogcd.collection import as_images
-    from legogcd.collection.phrases import counted, some_of
+    from legogcd.collection.phrases import left_out
     from legogcd.prediction import check_format, predict_run
     from legogcd.training.display import Screen
 
@@ -50,7 +50,6 @@ def predict(
         display=display,
     )
     if predicted.unreadable:
-        named = [f"{name} ({reason})" for name, reason in predicted.unreadable.items()]
-        display.warn(f"{counted(len(named), 'unreadable image')} left out: {some_of(named, 5)}")
+        display.warn(left_out(predicted.unreadable))
     typer.echo(predicted.summary())
     typer.echo(f"table: {out}")

@@ -69,11 +69,11 @@ class Trainee:
         return torch.cat([batch.cpu() for batch in self.evaluation_features(chosen)]).numpy()
 
     @torch.no_grad()
-    def predict(self) -> tuple[np.ndarray, np.ndarray]:
-        """Every image's class [N] and the probability the model gives it [N]."""
+    def predict(self) -> np.ndarray:
+        """Every image's class [N]."""
         self.method.eval()
-        best = [self.method.probabilities(batch).max(-1) for batch in self.evaluation_features()]
-        return torch.cat([b.indices for b in best]).cpu().numpy(), torch.cat([b.values for b in best]).cpu().numpy()
+        best = [self.method.probabilities(batch).argmax(-1) for batch in self.evaluation_features()]
+        return torch.cat(best).cpu().numpy()
 
 
 def train(
@@ -100,7 +100,7 @@ def train(
             method.finish(trainee.features(chosen), trainee.labels.numpy()[chosen], seed)
             ready = True
         if score is not None and ready:
-            metrics |= score(trainee.predict()[0])
+            metrics |= score(trainee.predict())
         after_epoch(metrics)
 
     if recipe.epochs == 0:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
-from legogcd.collection.phrases import counted, some_of
+from legogcd.collection.phrases import left_out
 from legogcd.discovery import CHECKPOINT, Discovery, check_free, write_predictions
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration, calibrate
@@ -151,7 +151,7 @@ def sort_others(model: Model, images: Images, keeping: KeepingRules, display: Qu
     labels = torch.full_like(rows, UNLABELLED)
     trainee = Trainee(views.source, rows, labels, model.backbone.tail, model.method, model.runtime)
     predicted = np.full(len(images), UNLABELLED)
-    predicted[rows.numpy()] = trainee.predict()[0]
+    predicted[rows.numpy()] = trainee.predict()
     return predicted
 
 
@@ -172,8 +172,7 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     images = job.collection.images
     views = open_views(Encoder(backbone, runtime.device, runtime.precision), images, job.keeping, display)
     if views.unreadable:
-        named = [f"{images.names[row]} ({reason})" for row, reason in sorted(views.unreadable.items())]
-        display.warn(f"{counted(len(named), 'unreadable image')} left out: {some_of(named, 5)}")
+        display.warn(left_out({images.names[row]: reason for row, reason in sorted(views.unreadable.items())}))
     rows = [row for row in range(len(images)) if row not in views.unreadable]
     if not rows:
         raise UserError("none of the images can be read")

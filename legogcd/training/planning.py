@@ -19,9 +19,7 @@ from legogcd.training.draw import MOST_CLUSTERED
 from legogcd.training.loop import EVALUATION_BATCH, Trainee, train
 from legogcd.training.optimizer import build_optimizer
 from legogcd.training.pipeline import Job, Prepared, prepare
-from legogcd.training.runtime import open_runtime
 from legogcd.training.views import affordable_views, human_bytes
-from legogcd.vision.backbones import load_backbone
 from legogcd.vision.cache import Keeping, kept_already
 from legogcd.vision.encode import Encoder
 
@@ -75,31 +73,22 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
 
     Scoring after every epoch and the report come on top.
     """
-    display = display or Quiet()
-    runtime = open_runtime(job.device, job.precision, job.threads)
-    backbone = load_backbone(job.backbone, image_size=job.image_size, train_blocks=job.train_blocks).to(runtime.device)
-    views = job.keeping.views
+    display, count, views = display or Quiet(), len(job.collection), job.keeping.views
     if views == "fresh":
         raise UserError("only runs with kept views can be planned; --views fresh encodes everything anew each epoch")
-    keeping = Keeping(
-        Encoder(backbone, runtime.device, runtime.precision),
-        job.collection.images,
-        views,
-        job.keeping.seed,
-        job.keeping.dtype,
-    )
-    kept = kept_already(keeping, job.keeping.folder) is not None
-    if not kept:
-        affordable = affordable_views(len(job.collection), keeping.bytes_per_view, views, job.keeping.budget())
-        if affordable != views:
-            display.warn(f"{human_bytes(keeping.size_on_disk)} are more than the disk budget allows (--disk-budget)")
+    job.collection.check(job.n_classes)
     with tempfile.TemporaryDirectory() as folder:
         display.note("encoding a few images")
         prepared, per_image = _encode_some(job, Path(folder))
         display.note("training on them")
-        step, evaluation, memory = _train_some(prepared, len(job.collection))
-        start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
-    count = len(job.collection)
+        step, evaluation, memory = _train_some(prepared, count)
+    backbone, runtime = prepared.backbone, prepared.runtime
+    start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
+    encoder = Encoder(backbone, runtime.device, runtime.precision)
+    keeping = Keeping(encoder, job.collection.images, views, job.keeping.seed, job.keeping.dtype)
+    kept = kept_already(keeping, job.keeping.folder) is not None
+    if not kept and affordable_views(count, keeping.bytes_per_view, views, job.keeping.budget()) != views:
+        display.warn(f"{human_bytes(keeping.size_on_disk)} are more than the disk budget allows (--disk-budget)")
     return Plan(
         images=count,
         views=views,
@@ -131,10 +120,8 @@ def human_seconds(seconds: float) -> str:
 def _encode_some(job: Job, folder: Path) -> tuple[Prepared, float]:
     """A sample of the collection with its views kept in ``folder``, and the seconds one image took."""
     order = np.random.default_rng(0).permutation(len(job.collection))
-    began = time.perf_counter()
-    _keep(job, order[:_FIRST], folder / "first")  # the first images are slow: code is loaded, memory is asked for
-    first = (time.perf_counter() - began) / _FIRST
-    count = int(np.clip(_SECONDS / first, _FEWEST, _MOST))
+    first = _keep(job, order[:_FIRST], folder / "first")  # the first images are slow: memory is asked for
+    count = int(np.clip(_SECONDS * _FIRST / first.views.seconds, _FEWEST, _MOST))
     sample = order[:count] if len(order) <= count + _FIRST else order[_FIRST : _FIRST + count]
     prepared = _keep(job, sample, folder / "sample")
     return prepared, prepared.views.seconds / len(sample)
@@ -148,7 +135,7 @@ def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
 
 
 def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
-    """Seconds of a step at the job's batch size, of an image's evaluation, and the most memory the process held."""
+    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory the process then holds."""
     job, recipe = prepared.job, prepared.job.recipe
     with torch.random.fork_rng(devices=[]):
         method = build_method(job.method, prepared.backbone.dim, job.n_classes, job.collection.n_known, recipe)
@@ -158,7 +145,7 @@ def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
     trainee = Trainee(
         prepared.views.source, prepared.rows[places], labels, prepared.backbone.tail, method, prepared.runtime
     )
-    step = evaluation = 0.0
+    step = 0.0
     if recipe.epochs:
         one = recipe.with_settings({"epochs": 1, "start": "random"})
         optimizer = build_optimizer(trainee.tail, method, one)

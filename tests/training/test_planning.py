@@ -93,3 +93,12 @@ def test_the_command_needs_no_labels(
     )
     assert done.exit_code == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["keeping", "disk", "training", "memory", "in"]
+
+
+@pytest.mark.parametrize(("classes", "message"), [("many", "expected a number, or auto"), (1, "at least 2")])
+def test_classes_are_read_and_checked_as_discover_does(
+    pictures: Path, run_cli: Callable[..., Any], classes: object, message: str
+) -> None:
+    done = run_cli("plan", pictures, "--classes", classes)
+    assert done.exit_code == 2
+    assert message in done.stderr

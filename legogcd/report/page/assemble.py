@@ -18,6 +18,7 @@ from legogcd.collection import Images
 from legogcd.discovery import read_config, read_metrics, read_predictions
 from legogcd.edits import current
 from legogcd.errors import UserError
+from legogcd.evaluation.calibration import Calibration
 from legogcd.files import write_text
 from legogcd.report.page import findings as look
 from legogcd.report.page.charts import score_chart, term_charts
@@ -90,9 +91,9 @@ def build_report(
     featured |= {row for card in cards for row in (*card.typical, *card.uncertain, *card.border)}
     with display.counting("making thumbnails", len(rows)) as progress:
         thumbnails = make_thumbnails(images, rows, sorted(featured), budget, progress)
-    threshold = read_calibration(run).threshold
+    calibration = read_calibration(run)
     write_text(
-        out, _page(config, read_metrics(run), sorting, threshold, suspicions, cards, map_points(units), thumbnails)
+        out, _page(config, read_metrics(run), sorting, calibration, suspicions, cards, map_points(units), thumbnails)
     )
 
 
@@ -171,14 +172,15 @@ def _page(
     config: Mapping[str, Any],
     metrics: list[dict[str, Any]],
     sorting: Sorting,
-    threshold: float,
+    calibration: Calibration,
     suspicions: list[tuple[Kind, list[Suspicion]]],
     cards: list[Card],
     points: np.ndarray,
     thumbnails: Thumbnails,
 ) -> str:
     style, script = _asset("page.css"), _asset("page.js")
-    unsure = (sorting.confidence < threshold) & ~sorting.labelled
+    doubted = calibration.unsure(sorting.confidence)
+    unsure = doubted & ~sorting.labelled
     found_known = sorting.known[sorting.group] & ~sorting.labelled
     in_new = ~sorting.known[sorting.group]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -194,7 +196,7 @@ def _page(
             ("labelled", int(sorting.labelled.sum()), "with a label you gave", "labelled"),
             ("known found", int(found_known.sum()), f"in {int(sorting.known.sum())} known classes", "known"),
             ("new groups", int((~sorting.known).sum()), f"with {int(in_new.sum())} images", "new"),
-            ("unsure", int(unsure.sum()), f"best guess below {100 * threshold:.0f} %", "unsure"),
+            ("unsure", int(unsure.sum()), f"best guess below {100 * calibration.threshold:.0f} %", "unsure"),
         ],
         suspicions=suspicions,
         cards=cards,
@@ -208,7 +210,7 @@ def _page(
         shown=sum(1 for picture in thumbnails.pictures if picture),
         unreadable=thumbnails.unreadable,
         left_out=thumbnails.left_out,
-        data=embedded(_data(sorting, points, threshold)),
+        data=embedded(_data(sorting, points, doubted)),
         chunks=[
             embedded(thumbnails.pictures[start : start + _CHUNK])
             for start in range(0, len(thumbnails.pictures), _CHUNK)
@@ -217,7 +219,7 @@ def _page(
     return page
 
 
-def _data(sorting: Sorting, points: np.ndarray, threshold: float) -> dict[str, Any]:
+def _data(sorting: Sorting, points: np.ndarray, doubted: np.ndarray) -> dict[str, Any]:
     """What the script needs of every image, as columns of whole numbers."""
     runner_up = sorting.belief.copy()
     runner_up[np.arange(len(runner_up)), sorting.predicted] = -1
@@ -236,7 +238,7 @@ def _data(sorting: Sorting, points: np.ndarray, threshold: float) -> dict[str, A
         "x": points[:, 0].tolist(),
         "y": points[:, 1].tolist(),
         "grid": GRID,
-        "unsure": (sorting.confidence < threshold).astype(int).tolist(),
+        "unsure": doubted.astype(int).tolist(),
         "chunk": _CHUNK,
     }
 
