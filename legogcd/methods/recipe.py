@@ -69,7 +69,10 @@ class ParametricRecipe(Recipe):
     ler_temperature: float = Field(0.05, gt=0, description="τo")
     margin_strength: float = Field(0.4, ge=0, description="λ_ler of the margin-aware pattern")
     margin_momentum: float = Field(0.999, ge=0, lt=1)
-    dkl_form: Literal["paper", "released"] | None = Field(None, description="default: as the method's name says")
+    dkl_form: Literal["paper", "symmetric", "released"] | None = Field(
+        None, description="default: as the method's name says"
+    )
+    dkl_detach: bool | None = Field(None, description="hold the other view fixed; default: as the form says")
     margin_form: Literal["paper", "released"] | None = Field(None, description="default: as the method's name says")
     margin_temperature: float | None = Field(
         None, gt=0, description="of the running mean prediction; paper: τs, released: 1"

@@ -33,7 +33,7 @@ def build_simgcd(
     form: Form = "released" if name == "legogcd-released" else "paper"
     bricks = _simgcd(recipe)
     if "dkl" in parts:
-        dkl = DualViewKL(form=recipe.dkl_form or form, temperature=recipe.student_temperature)
+        dkl = DualViewKL(recipe.dkl_form or form, recipe.student_temperature, recipe.dkl_detach)
         bricks["dkl"] = ((1 - recipe.supervised_weight) * recipe.dkl_weight, dkl)
     if "ler" in parts:
         bricks["ler"] = (recipe.beta, _local_entropy(recipe, recipe.margin_form or form if "map" in parts else None))

@@ -34,6 +34,7 @@ BRICKS: dict[str, Callable[[], Brick]] = {
     "SwappedPrediction": SwappedPrediction,
     "MeanEntropy": MeanEntropy,
     "DualViewKL paper": lambda: DualViewKL("paper"),
+    "DualViewKL symmetric": lambda: DualViewKL("symmetric"),
     "DualViewKL released": lambda: DualViewKL("released"),
     "LocalEntropy paper": lambda: LocalEntropy(0.5, margin="paper"),
     "LocalEntropy released": lambda: LocalEntropy(0.5, margin="released"),

@@ -43,7 +43,7 @@ def test_temperatures_are_positive_numbers(brick, temperature):
 @pytest.mark.parametrize(
     ("brick", "arguments", "message"),
     [
-        (DualViewKL, {"form": "symmetric"}, "form is 'symmetric'; give one of 'paper', 'released'"),
+        (DualViewKL, {"form": "turned"}, "form is 'turned'; give one of 'paper', 'symmetric', 'released'"),
         (LocalEntropy, {"margin": "both"}, "margin is 'both'; give one of 'paper', 'released', None"),
         (LocalEntropy, {"threshold": 70}, "threshold is 70; give a number from 0 to 1"),
         (LocalEntropy, {"threshold": -0.1}, "threshold is -0.1"),
