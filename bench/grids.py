@@ -17,6 +17,7 @@ class Variant:
     settings: Mapping[str, Any] = field(default_factory=dict)
     recipe: str = "default"
     views: Views = 4
+    train_blocks: int = 1
 
 
 GRIDS: dict[str, tuple[Variant, ...]] = {
@@ -28,6 +29,12 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("LegoGCD"),
         Variant("SimGCD", "simgcd"),
         *(Variant(f"LegoGCD + {name}", f"legogcd+{name}") for name in PLUG_INS),
+    ),
+    "white": (
+        Variant("LegoGCD"),
+        *(Variant(f"whitened to {d}", settings={"whitened_dim": d}) for d in (64, 96, 128)),
+        Variant("whitened to 96, rate 0.02", settings={"whitened_dim": 96, "learning_rate": 0.02}),
+        Variant("whitened to 96, tail's rate x 0.1", settings={"whitened_dim": 96, "tail_rate": 0.1}),
     ),
     "settings": (
         Variant("LegoGCD"),

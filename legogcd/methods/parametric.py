@@ -11,6 +11,7 @@ from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.recipe import ParametricRecipe
+from legogcd.methods.whitening import Whitening
 
 
 class Parametric(Method):
@@ -31,14 +32,15 @@ class Parametric(Method):
         self.n_known = n_known
         self.recipe = recipe
         self.projector = build_projector(dim, recipe.projector_hidden, recipe.projector_out)
-        self.prototypes = Prototypes(dim, n_classes)
+        self.whitening = Whitening(dim, min(recipe.whitened_dim, dim)) if recipe.whitened_dim else None
+        self.prototypes = Prototypes(self.whitening.out if self.whitening else dim, n_classes)
         self.weights = {name: weight for name, (weight, _) in bricks.items()}
         self.bricks = nn.ModuleDict({name: brick for name, (_, brick) in bricks.items()})
 
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
         views = TwoViews(
             projections=self.projector(features),  # [2, B, P]
-            logits=self.prototypes(features),  # [2, B, K]
+            logits=self.logits(features),  # [2, B, K]
             labels=labels,
             n_known=self.n_known,
             epoch=epoch,
@@ -60,7 +62,7 @@ class Parametric(Method):
             yield name, brick
 
     def logits(self, features: Tensor) -> Tensor:
-        return self.prototypes(features)  # type: ignore[no-any-return]
+        return self.prototypes(self.whitening(features) if self.whitening else features)  # type: ignore[no-any-return]
 
     def probabilities(self, features: Tensor) -> Tensor:
         return (self.logits(features) / self.recipe.student_temperature).softmax(-1)
@@ -68,4 +70,7 @@ class Parametric(Method):
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
         n_classes = len(self.prototypes.weight)
+        if self.whitening:
+            self.whitening.fit(features, labels)
+            features = self.whitening(torch.from_numpy(features).to(self.whitening.map.device)).cpu().numpy()
         self.prototypes.start_at(kmeans_centers(features, labels, n_classes, self.n_known, seed))

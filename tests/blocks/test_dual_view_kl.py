@@ -7,7 +7,6 @@ from block_samples import SHAPES, random_views
 
 from legogcd.blocks import DualViewKL
 
-
 FORMS = ["paper", "symmetric", "released"]
 
 
