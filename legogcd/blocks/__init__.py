@@ -25,6 +25,7 @@ from legogcd.blocks.info_nce import InfoNCE
 from legogcd.blocks.known_anchor import KnownAnchor
 from legogcd.blocks.local_entropy import LocalEntropy
 from legogcd.blocks.mean_entropy import MeanEntropy
+from legogcd.blocks.momentum_distillation import MomentumDistillation
 from legogcd.blocks.neighbor_consistency import NeighborConsistency
 from legogcd.blocks.neighbor_pairs import NeighborPairs
 from legogcd.blocks.prior_alignment import PriorAlignment
@@ -50,6 +51,7 @@ __all__ = [
     "KnownAnchor",
     "LocalEntropy",
     "MeanEntropy",
+    "MomentumDistillation",
     "NeighborConsistency",
     "NeighborPairs",
     "PriorAlignment",

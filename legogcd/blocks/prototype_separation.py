@@ -8,9 +8,7 @@ from torch import Tensor
 from legogcd.blocks.arguments import positive
 from legogcd.blocks.brick import Brick
 from legogcd.blocks.cosines import unit_vectors
-from legogcd.blocks.precision import at_least_float32
 from legogcd.blocks.two_views import TwoViews
-from legogcd.errors import UserError
 
 
 def crowding(prototypes: Tensor, temperature: float) -> Tensor:
@@ -53,8 +51,4 @@ class PrototypeSeparation(Brick):
 
     def forward(self, views: TwoViews) -> Tensor:
         self.selected = ~views.all_views
-        prototypes = views.prototypes
-        if prototypes is None or prototypes.ndim != 2:
-            given = "missing" if prototypes is None else f"of shape {list(prototypes.shape)}"
-            raise UserError(f"prototypes are {given}; to keep them apart give prototypes as [classes, dimensions].")
-        return crowding(at_least_float32(prototypes), self.temperature)
+        return crowding(views.raw_prototypes(), self.temperature)

@@ -38,13 +38,14 @@ class Parametric(Method):
         self.bricks = nn.ModuleDict({name: brick for name, (_, brick) in bricks.items()})
 
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
+        seen = self._seen(features)
         views = TwoViews(
             projections=self.projector(features),  # [2, B, P]
-            logits=self.logits(features),  # [2, B, K]
+            logits=self.prototypes(seen),  # [2, B, K]
             labels=labels,
             n_known=self.n_known,
             epoch=epoch,
-            features=features,
+            features=seen,
             index=index,
             prototypes=self.prototypes.weight,  # [K, D]
         )
@@ -62,7 +63,11 @@ class Parametric(Method):
             yield name, brick
 
     def logits(self, features: Tensor) -> Tensor:
-        return self.prototypes(self.whitening(features) if self.whitening else features)  # type: ignore[no-any-return]
+        return self.prototypes(self._seen(features))  # type: ignore[no-any-return]
+
+    def _seen(self, features: Tensor) -> Tensor:
+        """What the prototypes see of the features."""
+        return self.whitening(features) if self.whitening else features
 
     def probabilities(self, features: Tensor) -> Tensor:
         return (self.logits(features) / self.recipe.student_temperature).softmax(-1)
@@ -72,5 +77,5 @@ class Parametric(Method):
         n_classes = len(self.prototypes.weight)
         if self.whitening:
             self.whitening.fit(features, labels)
-            features = self.whitening(torch.from_numpy(features).to(self.whitening.map.device)).cpu().numpy()
+            features = self._seen(torch.from_numpy(features).to(self.whitening.map.device)).cpu().numpy()
         self.prototypes.start_at(kmeans_centers(features, labels, n_classes, self.n_known, seed))

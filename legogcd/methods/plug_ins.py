@@ -10,6 +10,7 @@ from legogcd.blocks import (
     DebiasedDistillation,
     KnownAnchor,
     LocalEntropy,
+    MomentumDistillation,
     NeighborConsistency,
     PriorAlignment,
     PrototypeSeparation,
@@ -76,6 +77,13 @@ PLUG_INS: dict[str, PlugIn] = {
             lambda recipe: DebiasedDistillation(**recipe.distillation, strength=recipe.debias_strength),
         ),
     ),
+    "momentum": PlugIn(
+        "distillation from slowly moving prototypes",
+        _instead(
+            "self_distillation",
+            lambda recipe: MomentumDistillation(**recipe.distillation, momentum=recipe.teacher_momentum),
+        ),
+    ),
     "adaptive": PlugIn("LER's threshold follows the model's confidence", _adaptive),
     "separate": PlugIn("prototypes kept apart", _separate),
     "neighbors": PlugIn("predictions like those of the nearest images of the batch", _neighbors),
@@ -88,6 +96,7 @@ def plug_in_names(parts: list[str]) -> list[str]:
     unknown = [part for part in parts if part not in PLUG_INS]
     if unknown:
         raise UserError(f"unknown method part {unknown[0]!r}; there are: {', '.join(PLUG_INS)}")
-    if {"consensus", "debias"} <= set(parts):
-        raise UserError("+consensus and +debias both replace the self-distillation; name one of them")
+    replacing = [f"+{name}" for name in ("consensus", "debias", "momentum") if name in parts]
+    if len(replacing) > 1:
+        raise UserError(f"{' and '.join(replacing)} replace the self-distillation; name one of them")
     return [name for name in PLUG_INS if name in parts]

@@ -80,6 +80,7 @@ class ParametricRecipe(Recipe):
 
     uniform_share: float = Field(0.5, ge=0, le=1, description="+prior: how much of the prior is uniform")
     debias_strength: float = Field(0.4, ge=0, description="+debias: how much of the pull is taken out")
+    teacher_momentum: float = Field(0.99, ge=0, lt=1, description="+momentum: how slowly the teacher moves")
     threshold_floor: float = Field(0.5, ge=0, le=1, description="+adaptive: the least δ")
     separation_weight: float = Field(0.1, ge=0, description="+separate")
     neighbor_weight: float = Field(0.1, ge=0, description="+neighbors")
