@@ -20,6 +20,8 @@ class Variant:
     train_blocks: int = 1
 
 
+_WHITENED = {"whitened_dim": 64}
+
 GRIDS: dict[str, tuple[Variant, ...]] = {
     "views": (
         Variant("fresh views", views="fresh"),
@@ -28,23 +30,30 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
     "bricks": (
         Variant("LegoGCD"),
         Variant("SimGCD", "simgcd"),
-        *(Variant(f"LegoGCD + {name}", f"legogcd+{name}") for name in PLUG_INS),
+        Variant("LegoGCD, whitened", settings=_WHITENED),
+        *(Variant(f"whitened + {name}", f"legogcd+{name}", _WHITENED) for name in PLUG_INS),
     ),
-    "white": (
+    "forms": (
         Variant("LegoGCD"),
-        *(Variant(f"whitened to {d}", settings={"whitened_dim": d}) for d in (64, 96, 128)),
-        Variant("whitened to 96, rate 0.02", settings={"whitened_dim": 96, "learning_rate": 0.02}),
-        Variant("whitened to 96, tail's rate x 0.1", settings={"whitened_dim": 96, "tail_rate": 0.1}),
-    ),
-    "settings": (
-        Variant("LegoGCD"),
+        Variant("DKL not detached", settings={"dkl_detach": False}),
+        Variant("DKL symmetric", settings={"dkl_form": "symmetric"}),
         Variant("DKL as released", settings={"dkl_form": "released"}),
+        Variant("no DKL", "simgcd+ler+map"),
         Variant("no MAP", settings={"margin_strength": 0.0}),
         Variant("MAP as released", settings={"margin_form": "released"}),
-        Variant("p̃ ten times as quick", settings={"margin_momentum": 0.99}),
-        *(Variant(f"δ = {threshold}", settings={"threshold": threshold}) for threshold in (0.5, 0.7, 0.95)),
+        Variant("p̃ at temperature 1", settings={"margin_temperature": 1.0}),
+        Variant("no LER", "simgcd+dkl"),
+        *(Variant(f"δ = {threshold}", settings={"threshold": threshold}) for threshold in (0.7, 0.95)),
+        Variant("δ adaptive", "legogcd+adaptive"),
+    ),
+    "rates": (
+        Variant("LegoGCD"),
         *(Variant(f"rate {rate}", settings={"learning_rate": rate}) for rate in (0.02, 0.1)),
-        *(Variant(f"tail's rate × {rate}", settings={"tail_rate": rate}) for rate in (0.1, 0.3)),
+        Variant("30 epochs", settings={"epochs": 30}),
+        Variant("random start", settings={"start": "random"}),
+        *(Variant(f"tail's rate × {rate}", settings={"tail_rate": rate}) for rate in (0.0, 0.1)),
+        Variant("two blocks, tail's rate × 0.1", settings={"tail_rate": 0.1}, train_blocks=2),
+        Variant("teacher's warm-up over the whole run", settings={"teacher_warmup_epochs": 15}),
         *(Variant(f"ε = {weight}", settings={"mean_entropy_weight": weight}) for weight in (1.0, 4.0)),
         Variant("λ = 0.5", settings={"supervised_weight": 0.5}),
     ),

@@ -32,7 +32,8 @@ class Parametric(Method):
         self.n_known = n_known
         self.recipe = recipe
         self.projector = build_projector(dim, recipe.projector_hidden, recipe.projector_out)
-        self.whitening = Whitening(dim, min(recipe.whitened_dim, dim)) if recipe.whitened_dim else None
+        width = round(20 * n_classes**0.5) if recipe.whitened_dim is None else recipe.whitened_dim
+        self.whitening = Whitening(dim, width) if width else None
         self.prototypes = Prototypes(self.whitening.out if self.whitening else dim, n_classes)
         self.weights = {name: weight for name, (weight, _) in bricks.items()}
         self.bricks = nn.ModuleDict({name: brick for name, (_, brick) in bricks.items()})

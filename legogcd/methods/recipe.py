@@ -86,7 +86,9 @@ class ParametricRecipe(Recipe):
     neighbor_weight: float = Field(0.1, ge=0, description="+neighbors")
     anchor_weight: float = Field(0.35, ge=0, description="+anchor")
 
-    whitened_dim: int = Field(0, ge=0, description="width of a whitening in front of the prototypes; 0: none")
+    whitened_dim: int | None = Field(
+        0, ge=0, description="what the prototypes see is whitened to so many dimensions; 0: not at all, None: 20·√K"
+    )
 
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
     projector_out: int = Field(256, ge=1)
