@@ -95,7 +95,7 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> str:
     try:
         number = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         return str(value)
     return str(int(number)) if number.is_integer() else repr(number)
 
