@@ -1,4 +1,4 @@
-"""The demo: scikit-learn's handwritten digits, five of ten known, sorted three ways from one set of kept views."""
+"""The demo: scikit-learn's handwritten digits, five of ten known, sorted four ways from one set of kept views."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
     collection, truth = from_folders(find_images(images), KNOWN_DIGITS)
     score = scoring(truth)
     rows: list[tuple[str, dict[str, Any], float | None]] = []
-    for method in ("simgcd", "legogcd"):
+    for method in ("simgcd", "legogcd", "legogcd+"):
         job = Job(
             collection,
             n_classes=10,
@@ -50,8 +50,9 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
     for name, scores, lost in rows:
         cells = "".join(f"{percent(scores[part]):>7}" for part in ("all", "old", "new"))
         say(f"{name:<10}{cells}{percent(lost):>20}")
-    say(f"pictures: {out / 'legogcd' / 'groups.png'} (what was found), {out / 'legogcd' / 'curves.png'} (by epoch)")
-    say(f"the digits themselves: {images}; the same for SimGCD: {out / 'simgcd'}")
+    best = out / "legogcd+"
+    say(f"pictures: {best / 'groups.png'} (what was found), {best / 'curves.png'} (by epoch)")
+    say(f"the digits themselves: {images}; the other runs: {out / 'legogcd'}, {out / 'simgcd'}")
 
 
 def write_digits(folder: Path, count: int) -> Path:

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from legogcd.collection import as_images, from_python_labels
 from legogcd.discovery import Discovery, check_free, class_names, read_metrics, read_predictions
 from legogcd.errors import UserError
-from legogcd.paper import choose_recipe
+from legogcd.paper import choose_recipe, default_method
 from legogcd.prediction import COLUMNS, Predictor
 from legogcd.report import draw_curves
 from legogcd.training import Job, KeepingRules, discover
@@ -28,7 +28,8 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
     """Sort images of which some, of some categories, are labelled.
 
     Parameters are those of ``legogcd discover``: ``recipe`` is "default", "paper" or a data set's name, ``settings``
-    changes single values of it, ``views`` is a number of kept views or "fresh".
+    changes single values of it, ``views`` is a number of kept views or "fresh". ``method`` None is ``legogcd+``, ours,
+    and with a published recipe ``legogcd``.
 
     After ``fit``: ``classes_`` holds the known labels, then the new groups (``new-001``, … or, if the labels are
     integers, the integers after the largest); ``novel_classes_`` the latter alone; ``labels_`` the category of every
@@ -36,15 +37,15 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
     ``calibration_`` what the ``held_out`` share of the labels says about that confidence.
 
     >>> model = LegoGCD(n_classes=10, epochs=5)
-    >>> model.get_params()["method"]
-    'legogcd'
+    >>> model.get_params()["recipe"]
+    'default'
     """
 
     def __init__(
         self,
         n_classes: int | None = None,
         *,
-        method: str = "legogcd",
+        method: str | None = None,
         backbone: str = "efficientnet-lite0",
         epochs: int | None = None,
         recipe: str = "default",
@@ -86,14 +87,15 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         if self.n_classes is None:
             raise UserError("n_classes is needed: how many categories there are in all, known and new")
         collection, known_values = from_python_labels(as_images(images), labels)
+        method = self.method or default_method(self.recipe)
         settings = dict(self.settings or {})
         if self.epochs is not None:
             settings["epochs"] = self.epochs
         job = Job(
             collection=collection,
             n_classes=self.n_classes,
-            method=self.method,
-            recipe=choose_recipe(self.recipe, self.method, self.backbone, settings),
+            method=method,
+            recipe=choose_recipe(self.recipe, method, self.backbone, settings),
             backbone=self.backbone,
             image_size=self.image_size,
             train_blocks=self.train_blocks,
@@ -147,7 +149,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         check_free(target)
         config = {**self._outcome.config, "label_type": "int" if self.classes_.dtype.kind == "i" else "str"}
         save_run(replace(self._outcome, config=config), target)
-        draw_curves(self.metrics_, target / "curves.png", f"{self.method}, seed {self.seed}")
+        draw_curves(self.metrics_, target / "curves.png", f"{config['method']}, seed {self.seed}")
 
     @classmethod
     def load(cls, folder: str | Path, backbone: str | None = None, device: str = "auto") -> Self:

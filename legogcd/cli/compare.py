@@ -9,7 +9,7 @@ from legogcd.cli import options as o
 from legogcd.cli.classes import estimated
 from legogcd.errors import UserError
 
-ALL_METHODS = "kmeans,sskmeans,gcd,rankstats,uno,orca,simgcd,legogcd"
+ALL_METHODS = "kmeans,sskmeans,gcd,rankstats,uno,orca,simgcd,legogcd,legogcd+"
 
 
 def compare(

@@ -27,7 +27,7 @@ def discover(
     known: o.Known = None,
     labelled_share: o.LabelledShare = 0.5,
     truth: o.TruthFile = None,
-    method: o.MethodName = "legogcd",
+    method: o.MethodName = None,
     recipe: o.RecipeName = "default",
     epochs: o.Epochs = None,
     start: Annotated[
@@ -70,7 +70,7 @@ def discover(
     """
     from legogcd.discovery import check_free
     from legogcd.evaluation import scoring
-    from legogcd.paper import choose_recipe
+    from legogcd.paper import choose_recipe, default_method
     from legogcd.paper.sample import keep_sample
     from legogcd.report.page import report_outcome
     from legogcd.training import Job
@@ -89,6 +89,7 @@ def discover(
     else:
         raise UserError("--labels is needed: a CSV with columns path,label, or folders; or --from RUN")
     settings = o.read_settings(set_ or [], epochs=epochs, start=start)
+    method = method or default_method(recipe)
     job = Job(
         collection=collection,
         n_classes=n_classes or 0,

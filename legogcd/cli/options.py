@@ -60,7 +60,10 @@ LabelledShare = Annotated[
     float, typer.Option(help="With --labels folders: share of the known classes' images whose label is used.")
 ]
 TruthFile = Annotated[Path | None, typer.Option(help="CSV path,label to score with; it is never used to train.")]
-MethodName = Annotated[str, typer.Option(help="A name from `legogcd methods`.")]
+MethodName = Annotated[
+    str | None,
+    typer.Option(help="A name from `legogcd methods`; default: legogcd+, or legogcd with a published recipe."),
+]
 RecipeName = Annotated[
     str, typer.Option(help="`default` (ours, for photos), `paper`, or one of its data sets: cub, cifar100, ...")
 ]

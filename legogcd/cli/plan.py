@@ -13,7 +13,7 @@ def plan(
     classes: o.Classes = None,
     known: o.Known = None,
     labelled_share: o.LabelledShare = 0.5,
-    method: o.MethodName = "legogcd",
+    method: o.MethodName = None,
     recipe: o.RecipeName = "default",
     epochs: o.Epochs = None,
     set_: o.Settings = None,
@@ -37,7 +37,7 @@ def plan(
     import numpy as np
 
     from legogcd.collection import Collection, find_images
-    from legogcd.paper import choose_recipe
+    from legogcd.paper import choose_recipe, default_method
     from legogcd.training import Job
     from legogcd.training.display import Screen
     from legogcd.training.planning import plan as measure
@@ -52,6 +52,7 @@ def plan(
         n_known = max(1, n_classes // 2)
         labels_made = np.where(np.arange(len(found)) % 2, -1, np.arange(len(found)) % n_known)
         collection = Collection(found, labels_made, tuple(f"class {number}" for number in range(n_known)))
+    method = method or default_method(recipe)
     job = Job(
         collection=collection,
         n_classes=n_classes,

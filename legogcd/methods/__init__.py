@@ -90,6 +90,12 @@ METHODS: dict[str, Entry] = {
             "legogcd-released": "LegoGCD as its released code computes it (double softmax, margin of the other sign)",
         }.items()
     },
+    "legogcd+": Entry(
+        "LegoGCD with whitened features and distillation from both views together; ours, the default",
+        ParametricRecipe,
+        partial(build_simgcd, "legogcd", ["consensus"]),
+        _EASY | {"whitened_dim": None},
+    ),
 }
 
 

@@ -87,7 +87,7 @@ class ParametricRecipe(Recipe):
     anchor_weight: float = Field(0.35, ge=0, description="+anchor")
 
     whitened_dim: int | None = Field(
-        0, ge=0, description="what the prototypes see is whitened to so many dimensions; 0: not at all, None: 20·√K"
+        0, ge=0, description="prototypes see so many whitened dimensions; 0: all, not whitened; None: max(64, 10·√K)"
     )
 
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")

@@ -74,7 +74,7 @@ def equalizing(points: np.ndarray) -> np.ndarray:
 
     None (the identity) where they do not spread at all: no class has two different labelled images.
     """
-    variances, axes = np.linalg.eigh(ledoit_wolf(points, assume_centered=True)[0])
-    if len(points) == 0 or variances[-1] <= 1e-12:
+    if np.abs(points).max(initial=0.0) < 1e-6:
         return np.eye(points.shape[1])
+    variances, axes = np.linalg.eigh(ledoit_wolf(points, assume_centered=True)[0])
     return np.asarray(axes / np.sqrt(np.maximum(variances / variances[-1], 1e-6)))

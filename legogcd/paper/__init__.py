@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from legogcd.paper.recipes import choose_recipe, published, recipe_names
+    from legogcd.paper.recipes import choose_recipe, default_method, published, recipe_names
 
-__all__ = ["choose_recipe", "published", "recipe_names"]
+__all__ = ["choose_recipe", "default_method", "published", "recipe_names"]
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,15 @@ def recipe_names() -> list[str]:
     return ["default", "paper", *published()["recipes"]]
 
 
+def default_method(recipe: str) -> str:
+    """What trains where no method is named: ours with our recipe, the paper's with a published one.
+
+    >>> default_method("default"), default_method("cub")
+    ('legogcd+', 'legogcd')
+    """
+    return "legogcd+" if recipe == "default" else "legogcd"
+
+
 def choose_recipe(name: str, method: str, backbone: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     """A recipe by name, for a method and a backbone, with single settings changed.
 

@@ -56,6 +56,7 @@ _METHODS = {
     "simgcd+ler+map": Look(GREEN, (0, (6, 1.5, 1, 1.5)), "v", "xx"),
     "legogcd": Look(BLUE, "-", "o", ""),
     "legogcd-released": Look(PURPLE, (0, (3, 1, 1, 1, 1, 1)), "P", "++"),
+    "legogcd+": Look("#117733", (0, (10, 1.5)), "*", "\\\\\\"),
     "kmeans": Look(BLACK, (0, (4, 2)), "X", "--"),
     "sskmeans": Look("#332288", (0, (2, 3)), "p", "o."),
     "gcd": Look("#7F7F7F", "-", "<", "||"),
