@@ -46,6 +46,15 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         *(Variant(f"δ = {threshold}", settings={"threshold": threshold}) for threshold in (0.7, 0.95)),
         Variant("δ adaptive", "legogcd+adaptive"),
     ),
+    "finals": (
+        Variant("LegoGCD"),
+        Variant("SimGCD", "simgcd"),
+        Variant("legogcd+", "legogcd+"),
+        Variant("k-means", "kmeans"),
+        Variant("semi-supervised k-means", "sskmeans"),
+        Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
+        Variant("SimGCD, the paper's recipe", "simgcd", {"epochs": 30}, "paper"),
+    ),
     "rates": (
         Variant("LegoGCD"),
         *(Variant(f"rate {rate}", settings={"learning_rate": rate}) for rate in (0.02, 0.1)),

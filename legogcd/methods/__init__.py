@@ -91,9 +91,9 @@ METHODS: dict[str, Entry] = {
         }.items()
     },
     "legogcd+": Entry(
-        "LegoGCD with whitened features and distillation from both views together; ours, the default",
+        "ours: LegoGCD behind whitened features, views distilled from their average, an estimated class prior",
         ParametricRecipe,
-        partial(build_simgcd, "legogcd", ["consensus"]),
+        partial(build_simgcd, "legogcd", ["prior", "consensus"]),
         _EASY | {"whitened_dim": None},
     ),
 }
