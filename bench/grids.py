@@ -20,31 +20,66 @@ class Variant:
     train_blocks: int = 1
 
 
-_WHITENED = {"whitened_dim": 64}
+_SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
+
+
+def _screened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
+    return Variant(name, method, _SCREENED | settings, train_blocks=train_blocks)
+
+
+def _whitened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
+    return _screened(name, method, train_blocks, whitened_dim=64, **settings)
+
 
 GRIDS: dict[str, tuple[Variant, ...]] = {
     "views": (
-        Variant("fresh views", views="fresh"),
-        *(Variant(f"{count} kept views", views=count) for count in (2, 4, 8, 16)),
-    ),
-    "bricks": (
-        Variant("LegoGCD"),
-        Variant("SimGCD", "simgcd"),
-        Variant("LegoGCD, whitened", settings=_WHITENED),
-        *(Variant(f"whitened + {name}", f"legogcd+{name}", _WHITENED) for name in PLUG_INS),
+        Variant("fresh views", settings=_SCREENED, views="fresh"),
+        *(Variant(f"{count} kept views", settings=_SCREENED, views=count) for count in (2, 4, 8, 16)),
     ),
     "forms": (
-        Variant("LegoGCD"),
-        Variant("DKL not detached", settings={"dkl_detach": False}),
-        Variant("DKL symmetric", settings={"dkl_form": "symmetric"}),
-        Variant("DKL as released", settings={"dkl_form": "released"}),
-        Variant("no DKL", "simgcd+ler+map"),
-        Variant("no MAP", settings={"margin_strength": 0.0}),
-        Variant("MAP as released", settings={"margin_form": "released"}),
-        Variant("p̃ at temperature 1", settings={"margin_temperature": 1.0}),
-        Variant("no LER", "simgcd+dkl"),
-        *(Variant(f"δ = {threshold}", settings={"threshold": threshold}) for threshold in (0.7, 0.95)),
-        Variant("δ adaptive", "legogcd+adaptive"),
+        _screened("LegoGCD"),
+        Variant("SimGCD", "simgcd"),
+        _screened("DKL not detached", dkl_detach=False),
+        _screened("DKL symmetric", dkl_form="symmetric"),
+        _screened("DKL as released", dkl_form="released"),
+        _screened("no DKL", "simgcd+ler+map"),
+        _screened("no MAP", margin_strength=0.0),
+        _screened("MAP as released", margin_form="released"),
+        _screened("p̃ at temperature 1", margin_temperature=1.0),
+        _screened("no LER", "simgcd+dkl"),
+        *(_screened(f"δ = {threshold}", threshold=threshold) for threshold in (0.7, 0.95)),
+        _screened("δ adaptive", "legogcd+adaptive"),
+        _screened("δ = 0.7, DKL as released", threshold=0.7, dkl_form="released"),
+        _screened("δ = 0.7, DKL as released, β = 2", threshold=0.7, dkl_form="released", beta=2.0),
+        _screened("δ = 0.7, DKL symmetric, β = 2", threshold=0.7, dkl_form="symmetric", beta=2.0),
+    ),
+    "rates": (
+        _screened("LegoGCD"),
+        *(_screened(f"rate {rate}", learning_rate=rate) for rate in (0.02, 0.1)),
+        _screened("30 epochs", epochs=30),
+        _screened("random start", start="random"),
+        *(_screened(f"tail's rate × {rate}", tail_rate=rate) for rate in (0.0, 0.1)),
+        _screened("two blocks, tail's rate × 0.1", train_blocks=2, tail_rate=0.1),
+        _screened("teacher's warm-up over the whole run", teacher_warmup_epochs=15),
+        *(_screened(f"ε = {weight}", mean_entropy_weight=weight) for weight in (1.0, 4.0)),
+        _screened("λ = 0.5", supervised_weight=0.5),
+    ),
+    "bricks": (
+        _screened("LegoGCD"),
+        _whitened("whitened"),
+        *(_whitened(f"whitened + {name}", f"legogcd+{name}") for name in PLUG_INS),
+        _whitened("whitened + prior + consensus", "legogcd+prior+consensus"),
+    ),
+    "whitened": (
+        _whitened("whitened"),
+        _whitened("tail's rate × 0.1", tail_rate=0.1),
+        _whitened("two blocks, tail's rate × 0.1", train_blocks=2, tail_rate=0.1),
+        _whitened("ε = 1", mean_entropy_weight=1.0),
+        _whitened("λ = 0.5", supervised_weight=0.5),
+        _whitened("DKL symmetric", dkl_form="symmetric"),
+        _whitened("DKL as released", dkl_form="released"),
+        _whitened("30 epochs", epochs=30),
+        _whitened("30 epochs, rate 0.1", epochs=30, learning_rate=0.1),
     ),
     "finals": (
         Variant("LegoGCD"),
@@ -54,16 +89,5 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
         Variant("SimGCD, the paper's recipe", "simgcd", {"epochs": 30}, "paper"),
-    ),
-    "rates": (
-        Variant("LegoGCD"),
-        *(Variant(f"rate {rate}", settings={"learning_rate": rate}) for rate in (0.02, 0.1)),
-        Variant("30 epochs", settings={"epochs": 30}),
-        Variant("random start", settings={"start": "random"}),
-        *(Variant(f"tail's rate × {rate}", settings={"tail_rate": rate}) for rate in (0.0, 0.1)),
-        Variant("two blocks, tail's rate × 0.1", settings={"tail_rate": 0.1}, train_blocks=2),
-        Variant("teacher's warm-up over the whole run", settings={"teacher_warmup_epochs": 15}),
-        *(Variant(f"ε = {weight}", settings={"mean_entropy_weight": weight}) for weight in (1.0, 4.0)),
-        Variant("λ = 0.5", settings={"supervised_weight": 0.5}),
     ),
 }
