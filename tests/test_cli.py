@@ -124,7 +124,9 @@ def test_encode_fills_the_cache_for_discover(run_cli, discover, pictures, labels
 def test_recipes_by_name(discover, pictures: Path, labels: Path, tmp_path: Path, recipe: str) -> None:
     done = discover(pictures, "--labels", labels, "--classes", 4, "--recipe", recipe, epochs=1)
     assert done.exit_code == 0, done.stderr
-    used = json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["method"] == ("legogcd+" if recipe == "default" else "legogcd")
+    used = config["recipe"]
     published = {"paper": (0.7, 2, 2), "cub": (0.7, 2, 2), "cifar100": (0.85, 2, 1), "imagenet1k": (0.7, 1, 1)}
     if recipe != "default":
         assert (used["threshold"], used["mean_entropy_weight"], used["beta"]) == published[recipe]

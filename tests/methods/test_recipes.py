@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from legogcd.errors import UserError
-from legogcd.methods import METHODS, ParametricRecipe, build_method, check_method
+from legogcd.methods import METHODS, ParametricRecipe, build_method, check_method, default_recipe
 
 SIMGCD_FAMILY = [name for name, entry in METHODS.items() if entry.recipe is ParametricRecipe]
 SIMGCD = {"info_nce", "sup_con", "supervised_ce", "self_distillation", "mean_entropy"}
@@ -214,6 +214,7 @@ def test_kmeans_start_puts_known_prototypes_on_labelled_means_and_new_ones_on_gr
         ("simgcd+prior", "mean_entropy", "PriorAlignment", 0.65 * 2),
         ("legogcd+consensus", "self_distillation", "ConsensusDistillation", 0.65),
         ("legogcd+debias", "self_distillation", "DebiasedDistillation", 0.65),
+        ("legogcd+momentum", "self_distillation", "MomentumDistillation", 0.65),
         ("legogcd+separate", "separation", "PrototypeSeparation", 0.1),
         ("legogcd+neighbors", "neighbors", "NeighborConsistency", 0.1),
         ("simgcd+dkl+anchor", "anchor", "KnownAnchor", 0.35),
@@ -239,10 +240,25 @@ def test_plug_ins_are_named_in_one_order_and_unknown_ones_refused() -> None:
     for name, message in (
         ("legogcd+magic", "unknown method part 'magic'"),
         ("kmeans+prior", "unknown method"),
-        ("legogcd+consensus+debias", "name one of them"),
+        ("legogcd+consensus+debias", r"\+consensus and \+debias replace the self-distillation; name one of them"),
+        ("legogcd++prior", "unknown method part ''"),
         ("legogcd+map", "unknown method"),
     ):
         with pytest.raises(UserError, match=message):
             check_method(name)
     with pytest.raises(UserError, match="goes with legogcd"):
         build_method("simgcd+adaptive", 4, 5, 2)
+
+
+def test_legogcd_plus_is_legogcd_with_two_bricks_exchanged_behind_a_whitening() -> None:
+    recipe = default_recipe("legogcd+", "efficientnet")
+    assert recipe.whitened_dim is None
+    ours = build_method("legogcd+", dim=100, n_classes=90, n_known=4, recipe=recipe)
+    theirs = build_method("legogcd", dim=100, n_classes=90, n_known=4)
+    kinds = [{name: type(brick).__name__ for name, brick in method.bricks.items()} for method in (ours, theirs)]
+    changed = {"mean_entropy": "PriorAlignment", "self_distillation": "ConsensusDistillation"}
+    assert kinds[0] == kinds[1] | changed
+    assert ours.prototypes.weight.shape == (90, 95)  # ten times the root of the number of classes
+    assert build_method("legogcd+", 100, 9, 4, recipe).prototypes.weight.shape == (9, 64)
+    assert build_method("legogcd+", 20, 9, 4, recipe).prototypes.weight.shape == (9, 20)  # no more than there are
+    assert theirs.prototypes.weight.shape == (90, 100)
