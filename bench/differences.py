@@ -61,7 +61,10 @@ def main() -> None:
                 truth.n_classes(collection),
                 method=variant.method,
                 recipe=choose_recipe(
-                    options.recipe, variant.method, "efficientnet-lite0", {"epochs": options.epochs, **variant.settings}
+                    options.recipe,
+                    variant.method,
+                    "efficientnet-lite0",
+                    {"epochs": options.epochs, "dkl_form": None, **variant.settings},  # None: as the name says
                 ),
                 image_size=options.image_size,
                 keeping=KeepingRules(cache=options.cache),
