@@ -1,0 +1,48 @@
+"""How far can these features go? ``python -m bench.probe --data DIR:KNOWN[:PIXELS] …``.
+
+Logistic regression on the untrained features (at length 1), with the true classes of a random half of all images; the
+score is its accuracy on the other half. Category discovery has no labels of new classes, so this is a ceiling to hold its
+scores against, though not a strict one: training the tail changes the features.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from bench.study import BACKBONE, DataSet
+from legogcd.training import Job, KeepingRules, prepare
+from legogcd.training.display import Quiet
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.probe", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=DataSet.read, nargs="+", required=True, metavar="DIR:KNOWN[:PIXELS]")
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--seeds", type=int, default=5, help="how many random halves")
+    options = parser.parse_args()
+    for data in options.data:
+        collection, truth = data.open()
+        job = Job(
+            collection,
+            truth.n_classes(collection),
+            backbone=BACKBONE,
+            image_size=data.image_size,
+            keeping=KeepingRules(cache=options.cache),
+        )
+        prepared = prepare(job, Quiet())
+        features, classes = prepared.directions(), truth.encode(prepared.collection)
+        scores = [half_score(features, classes, seed) for seed in range(options.seeds)]
+        print(f"{data.name}: {100 * np.mean(scores):.1f} ± {100 * np.std(scores, ddof=1):.1f}", flush=True)
+
+
+def half_score(features: np.ndarray, classes: np.ndarray, seed: int) -> float:
+    order = np.random.default_rng(seed).permutation(len(classes))
+    seen, others = np.split(order, [len(order) // 2])
+    probe = LogisticRegression(C=30, max_iter=500).fit(features[seen], classes[seen])
+    return float(probe.score(features[others], classes[others]))
+
+
+if __name__ == "__main__":
+    main()
