@@ -1,8 +1,8 @@
 """How far can these features go? ``python -m bench.probe --data DIR:KNOWN[:PIXELS] …``.
 
 Logistic regression on the untrained features (at length 1), with the true classes of a random half of all images; the
-score is its accuracy on the other half. Category discovery has no labels of new classes, so this is a ceiling to hold its
-scores against, though not a strict one: training the tail changes the features.
+score is its accuracy on the other half. Category discovery has no labels of new classes, so this is a ceiling to hold
+its scores against, though not a strict one: training the tail changes the features.
 """
 
 import argparse
