@@ -50,7 +50,7 @@ class Entry:
     for_photos: Mapping[str, Any] = field(default_factory=dict)
 
 
-_EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.7, "dkl_form": "released"}
+_EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.85, "dkl_form": "released"}
 _EPOCHS_FOR_PHOTOS = {"efficientnet": 15, "vit": 30}  # vit untested on pretrained weights: longer, to be safe
 
 
@@ -94,7 +94,7 @@ METHODS: dict[str, Entry] = {
         "ours: LegoGCD behind whitened features, views distilled from their average, an estimated class prior",
         ParametricRecipe,
         partial(build_simgcd, "legogcd", ["prior", "consensus"]),
-        _EASY | {"whitened_dim": None, "threshold": 0.85, "dkl_form": "paper"},
+        _EASY | {"whitened_dim": None, "dkl_form": "paper"},
     ),
 }
 
