@@ -1,5 +1,7 @@
 """A look at the features in which labelled images of one class differ as much in every direction."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from sklearn.covariance import ledoit_wolf
@@ -47,7 +49,8 @@ class Whitening(nn.Module):
         origin = points.mean(axis=0, dtype=np.float64)
         axes = principal_axes(points, origin)[:, : self.out]  # [D, out]
         labelled = labels >= 0
-        within = around_class_means((points[labelled] - origin) @ axes, labels[labelled])  # [L, out]
+        projected = np.concatenate([away @ axes for away in _centered(points[labelled], origin)])  # [L, out]
+        within = around_class_means(projected, labels[labelled])
         self.origin.copy_(torch.from_numpy(origin))
         self.map.copy_(torch.from_numpy(axes @ equalizing(within)))
 
@@ -55,10 +58,15 @@ class Whitening(nn.Module):
 def principal_axes(points: np.ndarray, origin: np.ndarray) -> np.ndarray:
     """Axes [D, D] of the points' spread around ``origin``, the longest first."""
     scatter = np.zeros((points.shape[1], points.shape[1]))
-    for begin in range(0, len(points), _CHUNK):
-        away = points[begin : begin + _CHUNK] - origin  # double, as the origin is
+    for away in _centered(points, origin):
         scatter += away.T @ away
     return np.asarray(np.linalg.eigh(scatter)[1][:, ::-1])
+
+
+def _centered(points: np.ndarray, origin: np.ndarray) -> Iterator[np.ndarray]:
+    """The points minus the origin in double precision, a part at a time."""
+    for begin in range(0, len(points), _CHUNK):
+        yield points[begin : begin + _CHUNK] - origin
 
 
 def around_class_means(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
