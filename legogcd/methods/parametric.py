@@ -32,7 +32,7 @@ class Parametric(Method):
         self.n_known = n_known
         self.recipe = recipe
         self.projector = build_projector(dim, recipe.projector_hidden, recipe.projector_out)
-        width = max(64, round(10 * n_classes**0.5)) if recipe.whitened_dim is None else recipe.whitened_dim
+        width = recipe.whitened_width(n_classes)
         self.whitening = Whitening(dim, width) if width else None
         self.prototypes = Prototypes(self.whitening.out if self.whitening else dim, n_classes)
         self.weights = {name: weight for name, (weight, _) in bricks.items()}

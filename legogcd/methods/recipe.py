@@ -87,7 +87,10 @@ class ParametricRecipe(Recipe):
     anchor_weight: float = Field(0.35, ge=0, description="+anchor")
 
     whitened_dim: int | None = Field(
-        0, ge=0, description="prototypes see so many whitened dimensions; 0: all, not whitened; None: max(64, 10·√K)"
+        0,
+        ge=0,
+        description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
+        "None: max(64, 10·√K)",
     )
 
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
@@ -102,6 +105,12 @@ class ParametricRecipe(Recipe):
             "warmup_epochs": self.warmup_epochs,
             "warmup": self.teacher_warmup,
         }
+
+    def whitened_width(self, n_classes: int) -> int:
+        """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
+        if self.start == "random":
+            return 0
+        return max(64, round(10 * n_classes**0.5)) if self.whitened_dim is None else self.whitened_dim
 
     @property
     def warmup_epochs(self) -> int:

@@ -262,3 +262,5 @@ def test_legogcd_plus_is_legogcd_with_two_bricks_exchanged_behind_a_whitening() 
     assert build_method("legogcd+", 100, 9, 4, recipe).prototypes.weight.shape == (9, 64)
     assert build_method("legogcd+", 20, 9, 4, recipe).prototypes.weight.shape == (9, 20)  # no more than there are
     assert theirs.prototypes.weight.shape == (90, 100)
+    random = recipe.with_settings({"start": "random"})  # nothing to find a whitening with
+    assert build_method("legogcd+", 100, 90, 4, random).prototypes.weight.shape == (90, 100)

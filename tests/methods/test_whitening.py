@@ -94,7 +94,7 @@ def test_fewer_images_than_dimensions():
 
 def test_a_method_starts_trains_and_is_restored_behind_its_whitening():
     features, labels, _ = sample(5)
-    recipe = ParametricRecipe(whitened_dim=5, projector_hidden=8, projector_out=4)
+    recipe = ParametricRecipe(start="kmeans", whitened_dim=5, projector_hidden=8, projector_out=4)
     method = build_method("legogcd", dim=12, n_classes=6, n_known=3, recipe=recipe)
     assert method.prototypes.weight.shape == (6, 5)
     method.start(features, labels, seed=0)
