@@ -69,6 +69,7 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         _whitened("whitened"),
         *(_whitened(f"whitened + {name}", f"legogcd+{name}") for name in PLUG_INS),
         _whitened("whitened + prior + consensus", "legogcd+prior+consensus"),
+        _whitened("… 30 epochs", "legogcd+prior+consensus", epochs=30),
     ),
     "whitened": (
         _whitened("whitened"),

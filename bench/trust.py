@@ -43,6 +43,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("images", type=Path)
     parser.add_argument("--known", type=int, required=True, help="how many sub-folders are known")
     parser.add_argument("--seeds", type=lambda text: [int(part) for part in text.split(",")], default=[0, 1, 2])
+    parser.add_argument("--method", default="legogcd+")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--threads", type=int)
@@ -53,7 +54,8 @@ def job_of(collection: Collection, truth: Truth, seed: int, options: argparse.Na
     return Job(
         collection,
         truth.n_classes(collection),
-        recipe=choose_recipe("default", "legogcd", "efficientnet-lite0", {}),
+        method=options.method,
+        recipe=choose_recipe("default", options.method, "efficientnet-lite0", {}),
         image_size=options.image_size,
         keeping=KeepingRules(cache=options.cache),
         held_out=0.1,
