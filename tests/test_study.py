@@ -1,12 +1,18 @@
-"""The study's gains are those of a paired t-test, seed by seed."""
+"""What a study compares on, and its gains: those of a paired t-test, seed by seed."""
 
 import statistics
 
+import numpy as np
 import pytest
+from PIL import Image
 from scipy.stats import ttest_rel
 
+from bench.grids import GRIDS
+from bench.study import DataSet
 from bench.study_table import Study, draw, table
 from legogcd.evaluation.results import Result
+from legogcd.methods import check_method
+from legogcd.paper import choose_recipe
 
 SCORES = {
     ("base", "a"): [0.70, 0.74, 0.71],
@@ -63,3 +69,24 @@ def test_the_table_shows_scores_gains_and_what_is_missing(study: Study) -> None:
 def test_the_picture_is_drawn(study: Study, tmp_path) -> None:
     draw(study, tmp_path / "made" / "study.png")
     assert (tmp_path / "made" / "study.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_small_and_long_tailed_collections(tmp_path) -> None:
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+        for number in range(12):
+            Image.new("RGB", (4, 4)).save(tmp_path / name / f"{number}.png")
+    collection, truth = DataSet(tmp_path, known=2).open()
+    assert collection.labelled.sum() == 12
+    collection, truth = DataSet(tmp_path, known=2, labelled=3, rarer=5).open()
+    assert collection.counts() == {"a": 3, "b": 3}
+    assert np.bincount(truth.encode(collection)).tolist() == [12, 12, 3, 3]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_every_variant_can_be_run_and_told_from_the_others(grid: str) -> None:
+    variants = GRIDS[grid]
+    assert len({variant.name for variant in variants}) == len(variants)
+    for variant in variants:
+        check_method(variant.method)
+        choose_recipe(variant.recipe, variant.method, "efficientnet-lite0", variant.settings)
