@@ -20,11 +20,11 @@ class Variant:
     train_blocks: int = 1
 
 
-_SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
+SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
 
 
 def _screened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
-    return Variant(name, method, _SCREENED | settings, train_blocks=train_blocks)
+    return Variant(name, method, SCREENED | settings, train_blocks=train_blocks)
 
 
 def _whitened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
@@ -33,8 +33,8 @@ def _whitened(name: str, method: str = "legogcd", train_blocks: int = 1, **setti
 
 GRIDS: dict[str, tuple[Variant, ...]] = {
     "views": (
-        Variant("fresh views", settings=_SCREENED, views="fresh"),
-        *(Variant(f"{count} kept views", settings=_SCREENED, views=count) for count in (2, 4, 8, 16)),
+        Variant("fresh views", settings=SCREENED, views="fresh"),
+        *(Variant(f"{count} kept views", settings=SCREENED, views=count) for count in (2, 4, 8, 16)),
     ),
     "forms": (
         _screened("LegoGCD"),

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bench.grids import Variant
+from bench.grids import SCREENED, Variant
 from bench.study import DataSet, key_of, run
 from bench.study_table import SCORES, Study, table
-from legogcd.evaluation.results import ResultBook
+from legogcd.evaluation.results import ResultBook, settings_text
 from legogcd.vision.cache import KeptViews
 from legogcd.vision.rows import dense
 
@@ -70,11 +70,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     options = parser.parse_args()
     book, rows = ResultBook(options.out), {}
-    variant = Variant("", views=options.views)
+    variant = Variant("", settings=SCREENED, views=options.views)
     for seed in options.seeds:
         for data in options.data:
             for mode in options.modes:
-                key = key_of(variant, data, seed, options) | {"settings": f"tokens={mode}"}
+                key = key_of(variant, data, seed, options) | {"settings": settings_text({**SCREENED, "tokens": mode})}
                 if not book.find(**key):
                     with varied(mode):
                         book.add(run(variant, data, *data.open(), key, options))
