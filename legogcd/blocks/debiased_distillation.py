@@ -71,18 +71,11 @@ class DebiasedDistillation(SelfDistillation):
         self.by = one_of("by", by, ("group", "class"))
         self.usage = RunningMean(momentum)
 
-    def forward(self, views: TwoViews) -> Tensor:
-        self.selected = views.all_views
-        student = views.log_probabilities(self.student_temperature)  # [2, B, K]
-        usage = self.usage.current(uniform_over_classes(student))  # [K]
-        teacher = self._teacher(views, usage)  # [2, B, K]
-        term = -(teacher.flip(0) * student).sum(dim=-1).mean()  # flip: each view faces the other view's teacher
-        unlabelled = ~views.labelled
-        self.usage.update(usage, mean_of_images(student.detach().exp(), unlabelled), seen=unlabelled.any())
-        return term
-
     @torch.no_grad()
-    def _teacher(self, views: TwoViews, usage: Tensor) -> Tensor:
+    def _teacher(self, views: TwoViews, temperature: float) -> Tensor:
+        predicted = views.log_probabilities(self.student_temperature).exp()  # [2, B, K]
+        usage, unlabelled = self.usage.current(uniform_over_classes(predicted)), ~views.labelled  # [K], [B]
+        self.usage.update(usage, mean_of_images(predicted, unlabelled), seen=unlabelled.any())
         level = spread_within_groups(usage, views.n_known) if self.by == "group" else usage  # [K]
-        shift = self.strength * log_mean_prediction(level) * ~views.labelled[:, None]  # [B, K]
-        return torch.softmax(views.scaled_logits(self.teacher_temperature(views.epoch)) - shift, dim=-1)
+        shift = self.strength * log_mean_prediction(level) * unlabelled[:, None]  # [B, K]
+        return torch.softmax(views.scaled_logits(temperature) - shift, dim=-1)

@@ -55,13 +55,10 @@ class MomentumDistillation(SelfDistillation):
         super().__init__(student_temperature, teacher_temperatures, warmup_epochs, warmup)
         self.teacher = RunningMean(momentum)
 
-    def forward(self, views: TwoViews) -> Tensor:
-        self.selected = views.all_views
-        student = views.log_probabilities(self.student_temperature)  # [2, B, K]
+    def _teacher(self, views: TwoViews, temperature: float) -> Tensor:
         latest = views.raw_prototypes().detach()
         prototypes = self.teacher.current(latest)  # [K, D]
-        with torch.no_grad(), torch.autocast(student.device.type, enabled=False):
-            cosines = F.normalize(comparable_features(views), dim=-1) @ F.normalize(prototypes, dim=-1).T  # [2, B, K]
-            teacher = torch.softmax(cosines / self.teacher_temperature(views.epoch), dim=-1)
         self.teacher.update(prototypes, latest)
-        return -(teacher.flip(0) * student).sum(dim=-1).mean()  # flip: each view faces the other view's teacher
+        with torch.no_grad(), torch.autocast(latest.device.type, enabled=False):
+            cosines = F.normalize(comparable_features(views), dim=-1) @ F.normalize(prototypes, dim=-1).T  # [2, B, K]
+            return torch.softmax(cosines / temperature, dim=-1)
