@@ -82,12 +82,17 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         _whitened("30 epochs", epochs=30),
         _whitened("30 epochs, rate 0.1", epochs=30, learning_rate=0.1),
     ),
+    "balance": (
+        Variant("legogcd+", "legogcd+"),
+        *(Variant(f"ε = {weight}", "legogcd+", {"mean_entropy_weight": weight}) for weight in (0.5, 1.0, 4.0)),
+    ),
     "finals": (
         Variant("LegoGCD"),
         Variant("SimGCD", "simgcd"),
         Variant("legogcd+", "legogcd+"),
         Variant("k-means", "kmeans"),
         Variant("semi-supervised k-means", "sskmeans"),
+        Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
         Variant("SimGCD, the paper's recipe", "simgcd", {"epochs": 30}, "paper"),
     ),

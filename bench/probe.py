@@ -23,18 +23,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="how many random halves")
     options = parser.parse_args()
     for data in options.data:
-        collection, truth = data.open()
-        job = Job(
-            collection,
-            truth.n_classes(collection),
-            backbone=BACKBONE,
-            image_size=data.image_size,
-            keeping=KeepingRules(cache=options.cache),
-        )
-        prepared = prepare(job, Quiet())
-        features, classes = prepared.directions(), truth.encode(prepared.collection)
+        features, _, classes = untrained_features(data, options.cache)
         scores = [half_score(features, classes, seed) for seed in range(options.seeds)]
         print(f"{data.name}: {100 * np.mean(scores):.1f} ± {100 * np.std(scores, ddof=1):.1f}", flush=True)
+
+
+def untrained_features(data: DataSet, cache: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features [N, D] at length 1 of a data set's images, the labels they have and their true classes, each [N]."""
+    collection, truth = data.open()
+    n_classes = truth.n_classes(collection)
+    keeping = KeepingRules(cache=cache)
+    job = Job(collection, n_classes, backbone=BACKBONE, image_size=data.image_size, keeping=keeping)
+    prepared = prepare(job, Quiet())
+    return prepared.directions(), prepared.labels, truth.encode(prepared.collection)
 
 
 def half_score(features: np.ndarray, classes: np.ndarray, seed: int) -> float:

@@ -4,6 +4,8 @@ A data set is a folder with one sub-folder a class, of which the first KNOWN (so
 variant of the grid (``bench/grids.py``) is trained with every seed from the same kept views; rows the file already has
 are not computed again. The tables (``bench/study_table.py``) compare with the grid's first variant, seed by seed;
 ``--picture`` draws the same. ``--labelled`` and ``--rarer`` make a small or long-tailed collection of a data set.
+``--rehearse`` asks what somebody without the truth can ask: half of the known classes play new ones, and only images
+that have a label are scored.
 """
 
 import argparse
@@ -34,6 +36,7 @@ class DataSet:
     image_size: int = 224
     labelled: int | None = None  # so many images of each known class instead of half of all
     rarer: int = 1  # of a new class, one image in so many is there
+    rehearsal: bool = False  # half of the known classes play new ones
 
     @classmethod
     def read(cls, text: str) -> "DataSet":
@@ -49,23 +52,38 @@ class DataSet:
     def setup(self) -> str:
         labelled = f", {self.labelled} labelled images a class" if self.labelled else ""
         rarer = f", new classes {self.rarer} times rarer" if self.rarer > 1 else ""
-        return f"{self.known} known{labelled}{rarer}"
+        rehearsal = ", rehearsal" if self.rehearsal else ""
+        return f"{self.known} known{labelled}{rarer}{rehearsal}"
 
     def open(self) -> tuple[Collection, Truth]:
         images = find_images(self.folder)
         folders = sorted({name.split("/")[0] for name in images.names if "/" in name})
         collection, truth = from_folders(images, folders[: self.known])
+        random = np.random.default_rng(0)  # whatever the seed of the training: the same images
         if self.labelled:
             labels = np.full_like(collection.labels, UNLABELLED)
             for known in range(collection.n_known):
-                labels[np.flatnonzero(collection.labels == known)[: self.labelled]] = known
+                labels[random.permutation(np.flatnonzero(collection.labels == known))[: self.labelled]] = known
             collection = replace(collection, labels=labels)
         if self.rarer > 1:
             classes = truth.encode(collection)
-            rows = [np.flatnonzero(classes == number) for number in range(truth.n_classes(collection))]
+            rows = [random.permutation(np.flatnonzero(classes == number)) for number in np.unique(classes)]
             new = [found[: -(-len(found) // self.rarer)] for found in rows[collection.n_known :]]
             collection = collection.keep(np.sort(np.concatenate([*rows[: collection.n_known], *new])))
         return collection, truth
+
+
+def rehearse(collection: Collection) -> tuple[Collection, Truth]:
+    """The collection with fewer labels, and those taken away as the truth: all labels of the later half of the known
+    classes, and every other one of the rest."""
+    labels = np.full_like(collection.labels, UNLABELLED)
+    shown = -(-collection.n_known // 2)
+    for known in range(shown):
+        kept = np.flatnonzero(collection.labels == known)[::2]
+        labels[kept] = known
+    hidden = np.flatnonzero(collection.labelled & (labels == UNLABELLED))
+    truth = {collection.images.names[row]: collection.known[collection.labels[row]] for row in hidden}
+    return replace(collection, labels=labels, known=collection.known[:shown]), Truth(truth)
 
 
 def main() -> None:
@@ -74,11 +92,10 @@ def main() -> None:
     book = ResultBook(options.out)
     for seed in options.seeds:
         for data in options.data:
-            collection, truth = data.open()
             for variant in variants:
                 key = key_of(variant, data, seed, options)
                 if not book.find(**key):
-                    result = run(variant, data, collection, truth, key, options)
+                    result = run(variant, data, key, options)
                     book.add(result)
                     scores = " / ".join(f"{result.percent(part):.1f}" for part in SCORES)
                     print(f"{data.name}, seed {seed}, {variant.name}: {scores} ({result.seconds:.0f} s)", flush=True)
@@ -105,11 +122,15 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these variants alone")
     parser.add_argument("--labelled", type=int, metavar="N", help="labelled images of a known class; default: half")
     parser.add_argument("--rarer", type=int, default=1, metavar="N", help="keep one in N images of the new classes")
+    parser.add_argument("--rehearse", action="store_true", help="half of the known classes play new ones")
     parser.add_argument("--picture", type=Path, metavar="PNG")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--threads", type=int)
     options = parser.parse_args()
-    options.data = [replace(data, labelled=options.labelled, rarer=options.rarer) for data in options.data]
+    options.data = [
+        replace(data, labelled=options.labelled, rarer=options.rarer, rehearsal=options.rehearse)
+        for data in options.data
+    ]
     return options
 
 
@@ -131,17 +152,14 @@ def recipe_of(variant: Variant, options: argparse.Namespace) -> Any:
     return choose_recipe(variant.recipe, variant.method, BACKBONE, {**epochs, **variant.settings})
 
 
-def run(
-    variant: Variant,
-    data: DataSet,
-    collection: Collection,
-    truth: Truth,
-    key: dict[str, Any],
-    options: argparse.Namespace,
-) -> Result:
+def run(variant: Variant, data: DataSet, key: dict[str, Any], options: argparse.Namespace) -> Result:
+    collection, truth = data.open()
+    n_classes = truth.n_classes(collection)
+    if data.rehearsal:
+        collection, truth = rehearse(collection)
     job = Job(
         collection,
-        truth.n_classes(collection),
+        n_classes,
         method=variant.method,
         recipe=recipe_of(variant, options),
         image_size=data.image_size,

@@ -77,7 +77,7 @@ def main() -> None:
                 key = key_of(variant, data, seed, options) | {"settings": settings_text({**SCREENED, "tokens": mode})}
                 if not book.find(**key):
                     with varied(mode):
-                        book.add(run(variant, data, *data.open(), key, options))
+                        book.add(run(variant, data, key, options))
                 result = book.find(**key)[0]
                 rows[mode, f"{data.name}, {data.image_size} px", seed] = result
                 scores = " / ".join(f"{result.percent(part):.1f}" for part in SCORES)

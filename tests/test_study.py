@@ -8,7 +8,7 @@ from PIL import Image
 from scipy.stats import ttest_rel
 
 from bench.grids import GRIDS
-from bench.study import DataSet
+from bench.study import DataSet, rehearse
 from bench.study_table import Study, draw, table
 from legogcd.evaluation.results import Result
 from legogcd.methods import check_method
@@ -81,6 +81,20 @@ def test_small_and_long_tailed_collections(tmp_path) -> None:
     collection, truth = DataSet(tmp_path, known=2, labelled=3, rarer=5).open()
     assert collection.counts() == {"a": 3, "b": 3}
     assert np.bincount(truth.encode(collection)).tolist() == [12, 12, 3, 3]
+
+
+def test_a_rehearsal_is_scored_by_labels_alone(tmp_path) -> None:
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+        for number in range(12):
+            Image.new("RGB", (4, 4)).save(tmp_path / name / f"{number}.png")
+    collection, _ = DataSet(tmp_path, known=3).open()
+    fewer, truth = rehearse(collection)
+    assert fewer.counts() == {"a": 3, "b": 3}
+    labelled = {collection.images.names[row] for row in np.flatnonzero(collection.labelled)}
+    shown = {collection.images.names[row] for row in np.flatnonzero(fewer.labelled)}
+    assert set(truth.labels) == labelled - shown
+    assert all(name.startswith(f"{label}/") for name, label in truth.labels.items())
 
 
 @pytest.mark.parametrize("grid", GRIDS)

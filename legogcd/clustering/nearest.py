@@ -62,6 +62,30 @@ class Nearest:
             self.chosen[some], self.offer[some], self.others[some] = offered.two_best(self.points[some])
 
 
+class NearestWithFloor:
+    """As `Nearest`, but at least ``fewest`` points choose among the first ``n_known`` centers: those it costs least."""
+
+    def __init__(self, points: Floats, norms: Floats, centers: Floats, n_known: int, fewest: int) -> None:
+        self.n_known, self.fewest = n_known, fewest
+        self.known = Nearest(points, norms, centers[:n_known])
+        self.new = Nearest(points, norms, centers[n_known:])
+        self._choose()
+
+    def follow(self, centers: Floats, moved: Ints) -> None:
+        """Search again after the centers ``moved`` [M] moved; the others are as they were."""
+        self.known.follow(centers[: self.n_known], moved[moved < self.n_known])
+        self.new.follow(centers[self.n_known :], moved[moved >= self.n_known] - self.n_known)
+        self._choose()
+
+    def _choose(self) -> None:
+        extra = self.known.offer - self.new.offer  # what a known center costs more
+        known = extra <= 0
+        if known.sum() < self.fewest:
+            known[np.argsort(extra, kind="stable")[: self.fewest]] = True
+        self.chosen = np.where(known, self.known.chosen, self.n_known + self.new.chosen)
+        self.distances = np.where(known, self.known.distances, self.new.distances)
+
+
 class Offers:
     """‖c‖² − 2x·c for centers c [K, D] and any points x."""
 

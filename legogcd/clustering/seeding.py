@@ -27,14 +27,19 @@ class Seeding:
 
     Joining a center that stands for n points costs n/(n + 1) of the squared distance; ``stands_for`` [n_known] says n
     of the known ones, a new one is a single point. Each new center is the best of several draws ∝ the cost so far.
-    What a draw costs is the pass over the points, so several starts share it.
+    What a draw costs is the pass over the points, so several starts share it. The ``settled`` points that are cheapest
+    for the known centers stay with them, and no new center is drawn there.
     """
 
-    def __init__(self, points: Floats, norms: Floats, centers: Floats, stands_for: Ints, k: int) -> None:
+    def __init__(
+        self, points: Floats, norms: Floats, centers: Floats, stands_for: Ints, k: int, settled: int = 0
+    ) -> None:
         self.points, self.norms = points, norms
         self.n_known, self.n_new = len(centers), k - len(centers)
         self.tries = 2 + int(math.log(k))
-        self.first = self._join(centers, stands_for)
+        clusters, cost = self._join(centers, stands_for)
+        cost[np.argsort(cost, kind="stable")[:settled]] = 0
+        self.first = clusters, cost
 
     def starts(self, random: np.random.Generator, n_starts: int) -> Iterator[Start]:
         uniform = random.random((n_starts, self.n_new, self.tries))

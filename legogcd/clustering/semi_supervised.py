@@ -6,14 +6,21 @@ import numpy as np
 
 from legogcd.clustering.kmeans import Clustering
 from legogcd.clustering.means import cluster_means, exact_means
-from legogcd.clustering.nearest import Nearest
+from legogcd.clustering.nearest import Nearest, NearestWithFloor
 from legogcd.clustering.points import Floats, Ints, as_points, check_enough, chunks, squared_norms
 from legogcd.clustering.seeding import Seeding, Start
 from legogcd.errors import UserError
 
 
 def semi_supervised_kmeans(
-    features: Any, labels: Any, k: int, seed: int, n_init: int = 10, max_iter: int = 200, tol: float = 1e-4
+    features: Any,
+    labels: Any,
+    k: int,
+    seed: int,
+    n_init: int = 10,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    known_share: float = 0.0,
 ) -> Clustering:
     """Minimise Σ_i ‖x_i − c_{a_i}‖² over centers c [K, D] and assignments a, with a_i = y_i where y_i is given.
 
@@ -26,6 +33,10 @@ def semi_supervised_kmeans(
     While starting, squared distances count n/(n + 1), n the points a center stands for: that is what joining it adds
     to the inertia. Taken plainly, a mean of many labelled points would win against a new center, which is one noisy
     point, also where it is wrong.
+
+    At least ``known_share`` of the unlabelled points are given to known classes, those it costs least. k-means likes
+    clusters of equal size and would cut a large known class in two where new ones are rare; whoever knows that they are
+    can say so.
 
     Distances are float32 matrix products over chunks of points; the means returned are summed in float64. A search
     after a move looks only at the centers that moved. Memory beside the features: 4·N·D bytes for their centered copy,
@@ -45,7 +56,7 @@ def semi_supervised_kmeans(
     origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)
     centered = points[order]
     centered -= origin
-    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_known)
+    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_known, known_share)
     n_starts = n_init if k > n_known else 1  # without new centers every start is the same
     starts = run.seeding.starts(np.random.default_rng(seed), n_starts)
     best = min((run.fit(start, max_iter, tol) for start in starts), key=lambda found: found.inertia)
@@ -67,21 +78,24 @@ def starts_for(n_points: int, k: int) -> int:
 class _Run:
     """Points with their mean at 0 (so that ‖x‖² − 2x·c + ‖c‖² does not cancel), the labelled ones first."""
 
-    def __init__(self, points: Floats, held: Ints, k: int, n_known: int) -> None:
-        self.points, self.held, self.k = points, held, k
+    def __init__(self, points: Floats, held: Ints, k: int, n_known: int, known_share: float = 0.0) -> None:
+        self.points, self.held, self.k, self.n_known = points, held, k, n_known
         self.free = points[len(held) :]  # [U, D] the unlabelled
+        # of the unlabelled in known classes; each new cluster keeps a point
+        self.fewest = min(round(known_share * len(self.free)), len(self.free) - (k - n_known)) if n_known else 0
         norms = squared_norms(points)
         self.free_norms = norms[len(held) :]
         self.variance = float(norms.mean(dtype=np.float64)) / points.shape[1]
         known = exact_means(points, held, np.zeros((n_known, points.shape[1]), dtype=np.float32))
-        self.seeding = Seeding(self.free, self.free_norms, known, np.bincount(held, minlength=n_known), k)
+        stands_for = np.bincount(held, minlength=n_known)
+        self.seeding = Seeding(self.free, self.free_norms, known, stands_for, k, settled=self.fewest)
 
     def fit(self, start: Start, max_iter: int, tol: float) -> Clustering:
         """Move centers to means, points to nearest centers, until the centers hardly move."""
         clusters = np.concatenate([self.held, start.clusters])
         centers = np.zeros((self.k, self.points.shape[1]), dtype=np.float32)
         centers = self._means(clusters, start.cost, centers, np.arange(self.k))
-        nearest = Nearest(self.free, self.free_norms, centers)
+        nearest = self._nearest(centers)
         for _ in range(max_iter):
             before, clusters = clusters, np.concatenate([self.held, nearest.chosen])
             changed = self._changed(before, clusters)
@@ -94,6 +108,11 @@ class _Run:
         centers = exact_means(self.points, clusters, centers)
         assigned = np.concatenate([self.held, nearest.chosen])
         return Clustering(assigned, centers, self._inertia(centers, assigned))
+
+    def _nearest(self, centers: Floats) -> Nearest | NearestWithFloor:
+        if self.fewest and self.n_known < self.k:
+            return NearestWithFloor(self.free, self.free_norms, centers, self.n_known, self.fewest)
+        return Nearest(self.free, self.free_norms, centers)
 
     def _changed(self, before: Ints, after: Ints) -> Ints:
         """Clusters whose points changed, and empty ones: the others' means are what they were."""

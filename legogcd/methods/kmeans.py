@@ -76,11 +76,13 @@ class SemiSupervisedKMeans(NearestCenter):
         self.centers.copy_(torch.from_numpy(held_centers(features, labels, len(self.centers), seed, self.n_init)))
 
 
-def held_centers(features: np.ndarray, labels: np.ndarray, k: int, seed: int, n_init: int | None = None) -> np.ndarray:
+def held_centers(
+    features: np.ndarray, labels: np.ndarray, k: int, seed: int, n_init: int | None = None, known_share: float = 0.0
+) -> np.ndarray:
     """Centers [K, D] of semi-supervised k-means on the features' directions, known classes first."""
     points = directions(features)
     n_init = n_init or starts_for(len(points), k)
-    return semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init).centers
+    return semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init, known_share=known_share).centers
 
 
 def directions(features: np.ndarray) -> np.ndarray:

@@ -6,12 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from legogcd.blocks import Brick, TwoViews, confident_known
+from legogcd.blocks import Brick, PriorAlignment, TwoViews, confident_known
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
 from legogcd.methods.kmeans_start import kmeans_centers
+from legogcd.methods.known_share import known_share
 from legogcd.methods.recipe import ParametricRecipe
 from legogcd.methods.whitening import Whitening
+
+_ROOM = 0.1  # of the unlabelled images, for those of new classes that look like known ones
 
 
 class Parametric(Method):
@@ -75,8 +78,23 @@ class Parametric(Method):
 
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
-        n_classes = len(self.prototypes.weight)
+        share = 0.0
         if self.whitening:
-            self.whitening.fit(features, labels)
-            features = self._seen(torch.from_numpy(features).to(self.whitening.map.device)).cpu().numpy()
-        self.prototypes.start_at(kmeans_centers(features, labels, n_classes, self.n_known, seed))
+            self.whitening.find_axes(features)
+            projected = self.whitening.of(features)
+            self.whitening.equalize(projected, labels)
+            features = self.whitening.of(features)
+            share = self._expect(projected, labels, seed)
+        centers = kmeans_centers(features, labels, len(self.prototypes.weight), self.n_known, seed, share)
+        self.prototypes.start_at(centers)
+
+    def _expect(self, projected: np.ndarray, labels: np.ndarray, seed: int) -> float:
+        """Tell the prior, if there is one, how many unlabelled images are surely of known classes; 0 if none is."""
+        prior = self.bricks["mean_entropy"]
+        found = known_share(projected, labels, seed) if isinstance(prior, PriorAlignment) else None
+        if found is None:
+            return 0.0
+        share = max(0.0, found - _ROOM)
+        n_labelled, n_unlabelled = int((labels >= 0).sum()), int((labels < 0).sum())
+        prior.expect(share, labelled=n_labelled / (n_labelled + share * n_unlabelled))
+        return share

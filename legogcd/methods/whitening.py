@@ -45,14 +45,26 @@ class Whitening(nn.Module):
 
     def fit(self, features: np.ndarray, labels: np.ndarray) -> None:
         """Find the map from features [N, D] and the labels [N] they have (-1: none)."""
+        self.find_axes(features)
+        self.equalize(self.of(features), labels)
+
+    def find_axes(self, features: np.ndarray) -> None:
+        """Map the features [N, D] to their principal axes, all lengths as they are."""
         points = directions(features)
         origin = points.mean(axis=0, dtype=np.float64)
-        axes = principal_axes(points, origin)[:, : self.out]  # [D, out]
-        labelled = labels >= 0
-        projected = np.concatenate([away @ axes for away in _centered(points[labelled], origin)])  # [L, out]
-        within = around_class_means(projected, labels[labelled])
         self.origin.copy_(torch.from_numpy(origin))
-        self.map.copy_(torch.from_numpy(axes @ equalizing(within)))
+        self.map.copy_(torch.from_numpy(principal_axes(points, origin)[:, : self.out].copy()))
+
+    def equalize(self, projected: np.ndarray, labels: np.ndarray) -> None:
+        """Go on from the principal axes, where images with these ``labels`` [N] are at ``projected`` [N, out]."""
+        labelled = labels >= 0
+        within = around_class_means(projected[labelled], labels[labelled])
+        self.map.copy_(self.map.double().cpu() @ torch.from_numpy(equalizing(within)))
+
+    def of(self, features: np.ndarray) -> np.ndarray:
+        """`forward` for arrays."""
+        seen: np.ndarray = self(torch.from_numpy(features).to(self.map.device)).cpu().numpy()
+        return seen
 
 
 def principal_axes(points: np.ndarray, origin: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.blocks import MeanEntropy, PriorAlignment
+from legogcd.errors import UserError
 
 
 def softmax(values):
@@ -61,6 +62,42 @@ def test_a_uniform_prior_is_the_mean_entropy(seed, images, classes):
 def test_it_starts_as_the_mean_entropy():
     views = random_views(3)
     assert PriorAlignment(uniform_share=0.0)(views).item() == pytest.approx(MeanEntropy()(views).item(), abs=1e-13)
+
+
+@pytest.mark.parametrize(("known_share", "labelled"), [(0.9, 0.1), (0.25, 0.3), (1.0, 0.05), (0.4, 0.8)])
+def test_what_is_expected_is_counted_image_by_image(known_share, labelled):
+    views = random_views(2, images=7, classes=6, n_known=2)
+    brick = PriorAlignment(uniform_share=1.0)
+    brick.expect(known_share, labelled)
+    even = min(1.0, 2 * labelled)
+    prior = [even / 6] * 6
+    for label in views.labels.tolist():
+        for k in range(6):
+            unlabelled = known_share / 2 if k < 2 else (1 - known_share) / 4
+            prior[k] += (1 - even) / 7 * (float(k == label) if label >= 0 else unlabelled)
+    assert sum(prior) == pytest.approx(1)
+    assert brick(views).item() == pytest.approx(slow_kl(views, prior), abs=1e-12)
+
+
+def test_many_labels_leave_the_even_prior():
+    views = random_views(4)
+    brick = PriorAlignment()
+    brick.expect(0.9, labelled=0.5)
+    assert brick(views).item() == PriorAlignment()(views).item()
+
+
+@pytest.mark.parametrize(("n_known", "classes"), [(0, 4), (4, 4)])
+def test_only_known_or_only_new_classes_can_be_expected(n_known, classes):
+    views = replace(unlabelled(random_views(1, classes=classes)), n_known=n_known)
+    brick = PriorAlignment(uniform_share=1.0)
+    brick.expect(float(n_known > 0), labelled=0.0)
+    assert brick(views).item() == pytest.approx(MeanEntropy()(views).item(), abs=1e-12)
+
+
+def test_expectations_are_shares():
+    for expected in ({"known_share": 1.2, "labelled": 0.5}, {"known_share": 0.5, "labelled": -0.1}):
+        with pytest.raises(UserError, match="give a number from 0 to 1"):
+            PriorAlignment().expect(**expected)
 
 
 def test_classes_that_have_been_found_as_often_cost_nothing():

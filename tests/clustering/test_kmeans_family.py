@@ -1,6 +1,6 @@
 """k-means and semi-supervised k-means: against a slow plain version, planted clusters, and what must always hold."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.clustering import kmeans, semi_supervised_kmeans
-from legogcd.clustering.nearest import Nearest
+from legogcd.clustering.nearest import Nearest, NearestWithFloor
 from legogcd.clustering.seeding import Seeding
 from legogcd.clustering.semi_supervised import _Run
 from legogcd.errors import UserError
@@ -175,6 +175,60 @@ def test_an_empty_cluster_is_put_where_the_error_is_largest():
     assert clusters.tolist() == [0, 0, 1, 1]
     means = run._means(clusters, nearest.distances, centers, np.arange(3))
     np.testing.assert_allclose(means, [[-3.5], [3.5], [6.0]])
+
+
+def rare_new(seed, each=150, rare=12):
+    """Three known classes, each of two halves, and three new ones that are rare; a tenth of the known is labelled."""
+    random = np.random.default_rng(seed)
+    centers, halves = random.normal(size=(6, 8)), random.normal(size=(3, 8)) * 0.5
+    truth = np.repeat(np.arange(6), [each] * 3 + [rare] * 3)
+    features = centers[truth] + random.normal(size=(len(truth), 8)) * 0.3
+    side = np.where(random.random(len(truth)) < 0.5, -1, 1)[:, None]
+    features += np.where(truth[:, None] < 3, side * halves[np.minimum(truth, 2)], 0)
+    return features.astype(np.float32), truth, partly(truth, 3, every=10)
+
+
+def test_a_known_share_keeps_large_known_classes_whole():
+    plain, held = [], []
+    for seed in range(10):
+        features, truth, labels = rare_new(seed)
+        free = labels < 0
+        share = (truth[free] < 3).mean()
+        for scores, known_share in ((plain, 0.0), (held, share)):
+            found = semi_supervised_kmeans(features, labels, 6, seed, known_share=known_share)
+            assert (found.labels[free] < 3).sum() >= round(known_share * free.sum())
+            np.testing.assert_array_equal(found.labels[labels >= 0], labels[labels >= 0])
+            scores.append(clustering_accuracy(truth[free], found.labels[free], 3).all)
+    assert np.mean(held) > np.mean(plain) + 0.15
+
+
+@given(st.integers(0, 1000), st.integers(0, 7))
+@few
+def test_the_floor_is_met_at_the_least_cost(seed, fewest):
+    random = np.random.default_rng(seed)
+    points, centers = random.normal(size=(7, 2)).astype(np.float32), random.normal(size=(5, 2)).astype(np.float32)
+    nearest = NearestWithFloor(points, (points**2).sum(axis=1), centers, n_known=2, fewest=fewest)
+    distances = ((points[:, None] - centers) ** 2).sum(axis=2)  # [7, 5]
+    choices = (
+        sum(distances[i, :2].min() if known else distances[i, 2:].min() for i, known in enumerate(chosen))
+        for chosen in product([False, True], repeat=7)
+        if sum(chosen) >= fewest
+    )
+    assert (nearest.chosen < 2).sum() >= fewest
+    assert distances[np.arange(7), nearest.chosen].sum() == pytest.approx(min(choices), rel=1e-4)
+    np.testing.assert_allclose(nearest.distances, distances[np.arange(7), nearest.chosen], atol=1e-5)
+
+    moved = centers + 0.5 * (np.arange(5) % 2 == seed % 2)[:, None].astype(np.float32)
+    nearest.follow(moved, np.flatnonzero(np.arange(5) % 2 == seed % 2))
+    again = NearestWithFloor(points, (points**2).sum(axis=1), moved, n_known=2, fewest=fewest)
+    np.testing.assert_array_equal(nearest.chosen, again.chosen)
+
+
+@pytest.mark.parametrize("known_share", [0.9, 1.0])
+def test_a_share_leaves_a_point_for_every_new_cluster(known_share):
+    features, truth = blobs(0, each=4)
+    found = semi_supervised_kmeans(features, partly(truth, 3), 6, seed=0, known_share=known_share)
+    assert len(np.unique(found.labels)) == 6
 
 
 def test_as_many_clusters_as_known_classes_and_nothing_unlabelled():

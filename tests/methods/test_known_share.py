@@ -1,0 +1,93 @@
+"""How many unlabelled images are of known classes: against mixtures whose share is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from legogcd.blocks import PriorAlignment
+from legogcd.methods import ParametricRecipe, build_method
+from legogcd.methods.known_share import known_share, share_of_positives
+
+
+def mixture(seed, share, labelled=20, unlabelled=1500, classes=10, n_known=5, dim=16, spread=0.5):
+    """Points around class means; ``share`` of the unlabelled are of known classes."""
+    random = np.random.default_rng(seed)
+    means = random.normal(size=(classes, dim))
+    of_known = round(share * unlabelled)
+    truth = np.concatenate(
+        [
+            np.repeat(np.arange(n_known), labelled),
+            random.integers(n_known, size=of_known),
+            random.integers(n_known, classes, size=unlabelled - of_known),
+        ]
+    )
+    labels = np.where(np.arange(len(truth)) < n_known * labelled, truth, -1)
+    return means[truth] + spread * random.normal(size=(len(truth), dim)), labels
+
+
+@pytest.mark.parametrize("share", [0.05, 0.33, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize(("labelled", "error"), [(10, 0.08), (100, 0.03)])
+def test_the_share_of_a_mixture_is_found(share, labelled, error):
+    found = [known_share(*mixture(seed, share, labelled), seed) for seed in range(8)]
+    assert np.mean(found) == pytest.approx(share, abs=error)
+
+
+def test_classes_that_cannot_be_told_from_known_ones_count_as_known():
+    points, labels = mixture(0, share=0.4)
+    labels[labels == 4] = -1
+    assert known_share(points * 0 + np.random.default_rng(0).normal(size=points.shape), labels, 0) > 0.9
+
+
+def test_a_whitening_that_has_seen_the_left_out_labels_would_be_too_sure():
+    # few labels in many dimensions: images that shaped the whitening lie near their mean, the unlabelled do not
+    points, labels = mixture(3, share=0.9, labelled=4, dim=60, spread=1.5)
+    assert known_share(points, labels, 0) > 0.5
+
+
+@pytest.mark.parametrize("per_class", [0, 1])
+def test_too_few_labels_tell_nothing(per_class):
+    points, labels = mixture(0, 0.5, labelled=5)
+    for known in range(5):
+        labels[np.flatnonzero(labels == known)[per_class:]] = -1
+    assert known_share(points, labels, 0) is None
+
+
+def test_nothing_unlabelled_tells_nothing():
+    points, labels = mixture(0, 0.5)
+    assert known_share(points[labels >= 0], labels[labels >= 0], 0) is None
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 1.0), st.integers(5, 60))
+def test_positives_that_no_negative_reaches_give_their_exact_share(seed, share, n):
+    positives = np.random.default_rng(seed).random(n)
+    negatives = round(n / share) - n
+    mixed = np.concatenate([positives, -1 - np.arange(negatives)])
+    assert share_of_positives(positives, mixed) == pytest.approx(n / len(mixed))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_negatives_can_only_raise_the_share_and_order_is_all_that_counts(seed):
+    random = np.random.default_rng(seed)
+    positives, negatives = random.normal(1, 1, size=40), random.normal(-1, 1, size=60)
+    found = share_of_positives(positives, np.concatenate([positives, negatives]))
+    assert 0.4 - 1e-9 <= found <= 1
+    assert share_of_positives(np.exp(positives), np.exp(np.concatenate([positives, negatives]))) == found
+
+
+@pytest.mark.parametrize(("share", "labelled", "even"), [(0.9, 40, 0.13), (0.3, 120, 1.0)])
+def test_a_method_with_a_prior_expects_a_little_less_than_the_labels_say(share, labelled, even):
+    points, labels = mixture(1, share, labelled, unlabelled=3600 if share > 0.5 else 1800, spread=0.3)
+    recipe = ParametricRecipe(start="kmeans", whitened_dim=12, projector_hidden=8, projector_out=4)
+    method = build_method("legogcd+prior", dim=16, n_classes=10, n_known=5, recipe=recipe)
+    method.start((points + 2).astype(np.float32), labels, seed=0)
+    prior = method.bricks["mean_entropy"]
+    assert isinstance(prior, PriorAlignment)
+    assert prior.expectation.mean.tolist() == pytest.approx([share - 0.1, even], abs=0.05)
+
+
+def test_without_a_prior_nothing_is_asked(monkeypatch):
+    monkeypatch.setattr("legogcd.methods.parametric.known_share", None)
+    points, labels = mixture(1, 0.5)
+    recipe = ParametricRecipe(start="kmeans", whitened_dim=12, projector_hidden=8, projector_out=4)
+    build_method("legogcd", 16, 10, 5, recipe).start(points.astype(np.float32), labels, seed=0)
