@@ -1,7 +1,8 @@
-"""How well do the labels tell which share of the unlabelled images is of known classes? ``python -m bench.shares --data …``.
+"""Which share of the unlabelled images is of known classes, found and true: ``python -m bench.shares --data …``.
 
-What ``legogcd+`` finds before it trains (``legogcd/methods/known_share.py``), beside the truth, on each data set as it is
-(half of the known classes' images labelled), with ten labelled images a class, and with new classes ten times rarer too.
+What ``legogcd+`` finds before it trains (``legogcd/methods/known_share.py``), beside the truth, on each data set as it
+is (half of the known classes' images labelled), with ten labelled images a class, and with new classes ten times rarer
+too.
 """
 
 import argparse
