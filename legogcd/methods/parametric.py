@@ -90,9 +90,9 @@ class Parametric(Method):
 
     def _expect(self, projected: np.ndarray, labels: np.ndarray, seed: int) -> float:
         """Tell the prior, if there is one, how many unlabelled images are surely of known classes; 0 if none is."""
-        prior = self.bricks["mean_entropy"]
-        found = known_share(projected, labels, seed) if isinstance(prior, PriorAlignment) else None
-        if found is None:
+        prior = next((brick for brick in self.bricks.values() if isinstance(brick, PriorAlignment)), None)
+        found = known_share(projected, labels, seed) if prior else None
+        if prior is None or found is None:
             return 0.0
         share = max(0.0, found - _ROOM)
         n_labelled, n_unlabelled = int((labels >= 0).sum()), int((labels < 0).sum())
