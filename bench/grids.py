@@ -49,6 +49,8 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         _screened("no LER", "simgcd+dkl"),
         *(_screened(f"δ = {threshold}", threshold=threshold) for threshold in (0.7, 0.95)),
         _screened("δ adaptive", "legogcd+adaptive"),
+        _screened("δ adaptive, from epoch 5", "legogcd+adaptive", threshold_warmup_epochs=5),
+        _screened("δ = 0.7, from epoch 5", threshold=0.7, threshold_warmup_epochs=5),
         _screened("δ = 0.7, DKL as released", threshold=0.7, dkl_form="released"),
         _screened("δ = 0.7, DKL as released, β = 2", threshold=0.7, dkl_form="released", beta=2.0),
         _screened("δ = 0.7, DKL symmetric, β = 2", threshold=0.7, dkl_form="symmetric", beta=2.0),

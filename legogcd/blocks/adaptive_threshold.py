@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from legogcd.blocks.arguments import count, fraction
+from legogcd.blocks.arguments import fraction
 from legogcd.blocks.running_mean import RunningMean, mean_of_images, uniform_over_classes
 from legogcd.blocks.two_views import TwoViews
 
@@ -17,8 +17,7 @@ class AdaptiveThreshold(nn.Module):
     spread, and δ_min = ½ asks of any model that one class outweigh all others.
 
     m starts at δ_min (at 1/K if that is higher), p̃ uniform; both are updated after use, in training mode only. They
-    are the buffers ``confidence.mean``, a scalar, and ``usage.mean`` [K]. During the warm-up they are gathered while
-    δ_c = ∞: no view is sure enough.
+    are the buffers ``confidence.mean``, a scalar, and ``usage.mean`` [K].
 
     For ``LocalEntropy(threshold=AdaptiveThreshold())``.
 
@@ -28,9 +27,8 @@ class AdaptiveThreshold(nn.Module):
         floor: δ_min, from 0 to 1.
         class_strength: a, from 0 (one threshold for all classes) to 1.
         momentum: how much of m and p̃ an update keeps.
-        warmup_epochs: how many epochs no view is selected.
 
-    Reads ``logits`` [2, B, K], ``labels`` [B], ``n_known`` and ``epoch``.
+    Reads ``logits`` [2, B, K], ``labels`` [B] and ``n_known``.
 
     >>> logits = torch.tensor([[0.9, 0.1, 0.1], [0.1, 0.5, 0.1]]).repeat(2, 1, 1)
     >>> views = TwoViews(torch.zeros(2, 2, 8), logits, torch.tensor([-1, -1]), n_known=2, epoch=0)
@@ -41,13 +39,10 @@ class AdaptiveThreshold(nn.Module):
     tensor([0.9820, 0.9318, 0.5000])
     """
 
-    def __init__(
-        self, floor: float = 0.5, class_strength: float = 1.0, momentum: float = 0.99, warmup_epochs: int = 0
-    ) -> None:
+    def __init__(self, floor: float = 0.5, class_strength: float = 1.0, momentum: float = 0.99) -> None:
         super().__init__()
         self.floor = fraction("floor", floor)
         self.class_strength = fraction("class_strength", class_strength)
-        self.warmup_epochs = count("warmup_epochs", warmup_epochs, at_least=0)
         self.confidence = RunningMean(momentum)
         self.usage = RunningMean(momentum)
 
@@ -60,8 +55,6 @@ class AdaptiveThreshold(nn.Module):
         unlabelled = ~views.labelled
         self.usage.update(usage, mean_of_images(p, unlabelled), seen=unlabelled.any())
         self.confidence.update(confidence, mean_of_images(p.amax(dim=-1), unlabelled), seen=unlabelled.any())
-        if views.epoch < self.warmup_epochs:
-            return torch.full_like(usage, torch.inf)
         most_used = usage[: max(views.n_known, 1)].max().clamp_min(torch.finfo(usage.dtype).tiny)
         relative = (usage / most_used).clamp_max(1)  # [K]; a new class may be used more than any known one
         return (confidence * relative**self.class_strength).clamp_min(self.floor)

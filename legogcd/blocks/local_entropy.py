@@ -46,8 +46,9 @@ class LocalEntropy(Brick):
         mean_temperature: of the predictions p̃ is the mean of; None: τs for ``"paper"``, 1 for ``"released"``.
         momentum: how much of p̃ an update keeps.
         n_classes: K, where it is known beforehand.
+        warmup_epochs: so many epochs no view is selected; p̃ and an adaptive δ follow the predictions nonetheless.
 
-    Reads ``logits`` [2, B, K], ``labels`` [B] and ``n_known``. ``selected``: the mask o.
+    Reads ``logits`` [2, B, K], ``labels`` [B], ``n_known`` and ``epoch``. ``selected``: the mask o.
 
     >>> logits = torch.tensor([[[0.9, 0.1, 0.1], [0.1, 0.1, 0.9]], [[0.3, 0.2, 0.3], [0.1, 0.9, 0.1]]])
     >>> views = TwoViews(torch.zeros(2, 2, 8), logits, torch.tensor([-1, -1]), n_known=2, epoch=0)
@@ -72,6 +73,7 @@ class LocalEntropy(Brick):
         momentum: float = 0.999,
         n_classes: int | None = None,
         mean_temperature: float | None = None,
+        warmup_epochs: int = 0,
     ) -> None:
         super().__init__()
         self.threshold: float | AdaptiveThreshold = (
@@ -84,13 +86,15 @@ class LocalEntropy(Brick):
         self.momentum = fraction("momentum", momentum)
         own = self.confidence_temperature if margin == "paper" else 1.0
         self.mean_temperature = own if mean_temperature is None else positive("mean_temperature", mean_temperature)
+        self.warmup_epochs = count("warmup_epochs", warmup_epochs, at_least=0)
         self.register_buffer("mean_prediction", None)
         if n_classes is not None:
             k = count("n_classes", n_classes, at_least=1)
             self.mean_prediction = torch.full((k,), 1 / k) if margin is not None else None
 
     def forward(self, views: TwoViews) -> Tensor:
-        self.selected = confident_known(views, self._threshold_for(views), self.confidence_temperature)
+        confident = confident_known(views, self._threshold_for(views), self.confidence_temperature)
+        self.selected = confident & (views.epoch >= self.warmup_epochs)
         logits = views.scaled_logits(self.temperature)  # [2, B, K]
         if self.margin is None:
             return local_entropy(logits, self.selected)

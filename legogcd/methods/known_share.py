@@ -39,8 +39,8 @@ def share_of_positives(positives: np.ndarray, mixed: np.ndarray) -> float:
 
     Whatever the share s is, of ``mixed`` at least s times as many as of ``positives`` reach a score t:
     s ≤ M(t)/P(t), with M and P the shares that reach t; both are the same at a t that no negative reaches. The ratio is
-    taken where its upper confidence limit, two standard errors of P(t), is least (Garg et al., 2021, "Mixture proportion
-    estimation and PU learning").
+    taken where its upper confidence limit, by two standard errors of P(t), is least. (Garg et al., 2021, "Mixture
+    proportion estimation and PU learning", take the least limit in the same spirit.)
 
     >>> share_of_positives(np.arange(10.0), np.concatenate([np.arange(10.0), np.full(30, -1.0)]))
     0.25

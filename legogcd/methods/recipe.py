@@ -58,6 +58,7 @@ class ParametricRecipe(Recipe):
     dkl_weight: float = Field(1.0, ge=0, description="weight of the dual-view KL, times 1-λ")
     beta: float = Field(2.0, ge=0, description="β: weight of local entropy regularisation")
     threshold: float = Field(0.7, ge=0, le=1, description="δ: confidence from which a view counts as a known one")
+    threshold_warmup_epochs: int = Field(0, ge=0, description="so many epochs LER selects nothing")
 
     student_temperature: float = Field(0.1, gt=0, description="τs")
     teacher_temperature_start: float = Field(0.07, gt=0)

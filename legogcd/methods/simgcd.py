@@ -62,4 +62,5 @@ def _local_entropy(recipe: ParametricRecipe, margin: Form | None) -> LocalEntrop
         margin_strength=recipe.margin_strength,
         momentum=recipe.margin_momentum,
         mean_temperature=recipe.margin_temperature,
+        warmup_epochs=recipe.threshold_warmup_epochs,
     )

@@ -77,15 +77,21 @@ def test_it_rises_as_the_model_becomes_sure():
     assert deltas[-1] > 0.8
 
 
-def test_nobody_is_sure_enough_during_the_warm_up_which_is_remembered():
-    threshold = AdaptiveThreshold(warmup_epochs=2)
-    brick = LocalEntropy(threshold, margin=None)
+@pytest.mark.parametrize("margin", ["paper", None])
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_nobody_is_sure_enough_during_the_warm_up_which_is_remembered(adaptive, margin):
+    threshold = AdaptiveThreshold() if adaptive else 0.7
+    brick = LocalEntropy(threshold, margin=margin, warmup_epochs=2)
     sure = unlabelled(random_views(0, images=30))
-    sure = replace(sure, logits=1e4 * sure.logits)
+    sure = replace(sure, logits=10 * sure.logits)
     for epoch, selected in ((0, False), (1, False), (2, True)):
-        brick(replace(sure, epoch=epoch))
+        term = brick(replace(sure, epoch=epoch))
         assert brick.selected.any() == selected
-    assert threshold.confidence.mean.item() == pytest.approx(1 - 0.5 * 0.99**3)
+        assert (term > 0) == selected
+    if margin:
+        assert brick.mean_prediction.max() > 0.2  # uniform no more
+    if adaptive:
+        assert threshold.confidence.mean.item() == pytest.approx(1 - 0.5 * 0.99**3, abs=2e-3)
 
 
 def test_labelled_images_do_not_count():

@@ -78,7 +78,7 @@ def test_temperatures_are_positive_numbers(brick, temperature):
         (AdaptiveThreshold, {"floor": 1.1}, "floor is 1.1; give a number from 0 to 1"),
         (AdaptiveThreshold, {"class_strength": 2}, "class_strength is 2; give a number from 0 to 1"),
         (AdaptiveThreshold, {"momentum": 2}, "momentum is 2"),
-        (AdaptiveThreshold, {"warmup_epochs": -1}, "warmup_epochs is -1"),
+        (LocalEntropy, {"warmup_epochs": -1}, "warmup_epochs is -1"),
     ],
 )
 def test_what_else_is_refused(brick, arguments, message):
