@@ -71,7 +71,7 @@ class PriorAlignment(Brick):
     def expect(self, known_share: float, labelled: float) -> None:
         """Say which share of the unlabelled images is of known classes, and which of the known ones' is labelled."""
         even = min(1.0, 2 * fraction("labelled", labelled))
-        self.expectation.mean = torch.tensor([fraction("known_share", known_share), even], dtype=torch.float64)
+        self.expectation.mean = torch.tensor([fraction("known_share", known_share), even])
 
     def forward(self, views: TwoViews) -> Tensor:
         self.selected = views.all_views
