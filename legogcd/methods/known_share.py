@@ -7,7 +7,9 @@ import numpy as np
 from legogcd.methods.kmeans import directions
 from legogcd.methods.whitening import around_class_means, equalizing
 
-_PARTS = 5  # the labelled images are left out in so many parts
+_TIMES = 20  # the labelled images are divided anew so often,
+_PARTS = 5  # each time into so many parts that are left out in turns
+_MOST = 5_000  # labelled images, and unlabelled ones, that are looked at
 _FEWEST = 5  # labelled images that a bound is read from, at least,
 _LEAST = 0.2  # and at least this share of all
 
@@ -16,21 +18,31 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
     """The share of the unlabelled images that are of known classes; None where too few are labelled to tell.
 
     Labelled images stand for all images of their classes. Left out in turns, they show how near such images come to a
-    known class, and `share_of_positives` holds that against the unlabelled ones. ``points`` [N, d] are features along
-    their principal axes, whitened here without the labels that are left out; ``labels`` [N] are classes, -1 for none.
+    known class, and `share_of_positives` holds that against the unlabelled ones; the mean over several ways to take
+    turns counts. ``points`` [N, d] are features along their principal axes, whitened here without the labels that are
+    left out; ``labels`` [N] are classes, -1 for none.
 
     It can tell only as well as the labelled images were chosen at random, and takes new classes that look like known
     ones for known.
     """
+    random = np.random.default_rng(seed)
+    labelled, unlabelled = (random.permutation(np.flatnonzero(kind))[:_MOST] for kind in (labels >= 0, labels < 0))
+    repeated = np.bincount(labels[labelled], minlength=1)[labels[labelled]] > 1
+    if repeated.sum() < _FEWEST or not len(unlabelled):
+        return None
+    rows = np.concatenate([labelled, unlabelled])
+    shares = [_share_by_turns(points[rows], labels[rows], random) for _ in range(_TIMES)]
+    return float(np.mean(shares))
+
+
+def _share_by_turns(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> float:
     held_out, unlabelled = [], []
-    for left_out in _turns(labels, seed):
+    for left_out in _turns(labels, random):
         kept = labels.copy()
         kept[left_out] = -1
         nearness = _nearness(points, kept)  # [N]
         held_out.append(nearness[left_out])
         unlabelled.append(nearness[labels < 0])
-    if sum(map(len, held_out)) < _FEWEST or not (labels < 0).any():
-        return None
     return share_of_positives(np.concatenate(held_out), np.concatenate(unlabelled))
 
 
@@ -54,9 +66,8 @@ def share_of_positives(positives: np.ndarray, mixed: np.ndarray) -> float:
     return float(min(1.0, ratio[limit.argmin()]))
 
 
-def _turns(labels: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+def _turns(labels: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
     """Rows that are left out together, each labelled image once; of every class at least one image stays."""
-    random = np.random.default_rng(seed)
     turn = np.full(len(labels), -1)
     for known in range(labels.max(initial=-1) + 1):
         rows = random.permutation(np.flatnonzero(labels == known))
@@ -70,5 +81,5 @@ def _nearness(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The cosine [N] between each point and the nearest class mean, whitened by the labels."""
     labelled = labels >= 0
     seen = directions(points @ equalizing(around_class_means(points[labelled], labels[labelled])))
-    means = [seen[labels == known].mean(axis=0) for known in range(labels.max() + 1)]
+    means = [seen[labels == known].mean(axis=0) for known in np.unique(labels[labelled])]
     return np.asarray((seen @ directions(np.stack(means)).T).max(axis=1))
