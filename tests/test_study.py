@@ -71,24 +71,26 @@ def test_the_picture_is_drawn(study: Study, tmp_path) -> None:
     assert (tmp_path / "made" / "study.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_small_and_long_tailed_collections(tmp_path) -> None:
+@pytest.fixture
+def four_classes(tmp_path):
+    """A folder with the classes a, b, c and d, twelve images each."""
     for name in "abcd":
         (tmp_path / name).mkdir()
         for number in range(12):
             Image.new("RGB", (4, 4)).save(tmp_path / name / f"{number}.png")
-    collection, truth = DataSet(tmp_path, known=2).open()
+    return tmp_path
+
+
+def test_small_and_long_tailed_collections(four_classes) -> None:
+    collection, truth = DataSet(four_classes, known=2).open()
     assert collection.labelled.sum() == 12
-    collection, truth = DataSet(tmp_path, known=2, labelled=3, rarer=5).open()
+    collection, truth = DataSet(four_classes, known=2, labelled=3, rarer=5).open()
     assert collection.counts() == {"a": 3, "b": 3}
     assert np.bincount(truth.encode(collection)).tolist() == [12, 12, 3, 3]
 
 
-def test_a_rehearsal_is_scored_by_labels_alone(tmp_path) -> None:
-    for name in "abcd":
-        (tmp_path / name).mkdir()
-        for number in range(12):
-            Image.new("RGB", (4, 4)).save(tmp_path / name / f"{number}.png")
-    collection, _ = DataSet(tmp_path, known=3).open()
+def test_a_rehearsal_is_scored_by_labels_alone(four_classes) -> None:
+    collection, _ = DataSet(four_classes, known=3).open()
     fewer, truth = rehearse(collection)
     assert fewer.counts() == {"a": 3, "b": 3}
     labelled = {collection.images.names[row] for row in np.flatnonzero(collection.labelled)}
