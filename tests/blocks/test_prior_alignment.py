@@ -142,3 +142,13 @@ def test_every_view_takes_part():
     brick = PriorAlignment()
     brick(random_views(0, images=3))
     assert brick.selected.tolist() == [[True] * 3] * 2
+
+
+def test_what_is_expected_is_kept_with_the_state():
+    told, other = PriorAlignment(), PriorAlignment()
+    told.expect(0.9, labelled=0.1)
+    other.load_state_dict(told.state_dict())
+    assert other.expectation.mean.tolist() == pytest.approx([0.9, 0.2])
+    for seed in range(3):
+        assert other(random_views(seed)).item() == told(random_views(seed)).item()
+    assert told.expectation.mean.tolist() == pytest.approx([0.9, 0.2])  # and never moves
