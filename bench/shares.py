@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from bench.probe import untrained_features
-from bench.study import DataSet
+from bench.study import BACKBONE, DataSet
 from legogcd.methods.known_share import known_share
 from legogcd.methods.whitening import Whitening
+from legogcd.paper import choose_recipe
 
 
 def main() -> None:
@@ -23,13 +24,13 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seeds", type=int, default=3, help="how many ways to leave labelled images out")
     options = parser.parse_args()
+    recipe = choose_recipe("default", "legogcd+", BACKBONE, {})
     print("| | truth | found |\n|---|--:|--:|")
     for data in options.data:
         for setting in (data, replace(data, labelled=10), replace(data, labelled=10, rarer=10)):
             features, labels, classes = untrained_features(setting, options.cache)
-            whitening = Whitening(features.shape[1], 64)
-            whitening.find_axes(features)
-            projected = whitening.of(features)
+            width = recipe.whitened_width(int(classes.max()) + 1)
+            projected = Whitening(features.shape[1], width).find_axes(features)
             found = [known_share(projected, labels, seed) or 0.0 for seed in range(options.seeds)]
             truth = (classes[labels < 0] < data.known).mean()
             print(f"| {setting.name}, {setting.setup} | {truth:.2f} | {np.mean(found):.2f} |", flush=True)

@@ -31,8 +31,8 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
     if repeated.sum() < _FEWEST or not len(unlabelled):
         return None
     rows = np.concatenate([labelled, unlabelled])
-    shares = [_share_by_turns(points[rows], labels[rows], random) for _ in range(_TIMES)]
-    return float(np.mean(shares))
+    points, labels = points[rows], labels[rows]
+    return float(np.mean([_share_by_turns(points, labels, random) for _ in range(_TIMES)]))
 
 
 def _share_by_turns(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> float:

@@ -80,11 +80,8 @@ class Parametric(Method):
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
         share = 0.0
         if self.whitening:
-            self.whitening.find_axes(features)
-            projected = self.whitening.of(features)
-            self.whitening.equalize(projected, labels)
+            share = self._expect(self.whitening.fit(features, labels), labels, seed)
             features = self.whitening.of(features)
-            share = self._expect(projected, labels, seed)
         centers = kmeans_centers(features, labels, len(self.prototypes.weight), self.n_known, seed, share)
         self.prototypes.start_at(centers)
 

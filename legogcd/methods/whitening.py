@@ -1,7 +1,5 @@
 """A look at the features in which labelled images of one class differ as much in every direction."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 from sklearn.covariance import ledoit_wolf
@@ -43,23 +41,21 @@ class Whitening(nn.Module):
         with torch.autocast(features.device.type, enabled=False):
             return (F.normalize(features.float(), dim=-1) - self.origin) @ self.map
 
-    def fit(self, features: np.ndarray, labels: np.ndarray) -> None:
-        """Find the map from features [N, D] and the labels [N] they have (-1: none)."""
-        self.find_axes(features)
-        self.equalize(self.of(features), labels)
+    def fit(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Find the map from features [N, D] and the labels [N] they have (-1: none); return what `find_axes` does."""
+        projected = self.find_axes(features)
+        labelled = labels >= 0
+        within = around_class_means(projected[labelled], labels[labelled])
+        self.map.copy_(self.map.double().cpu() @ torch.from_numpy(equalizing(within)))
+        return projected
 
-    def find_axes(self, features: np.ndarray) -> None:
-        """Map the features [N, D] to their principal axes, all lengths as they are."""
+    def find_axes(self, features: np.ndarray) -> np.ndarray:
+        """Map the features [N, D] to their principal axes, all lengths as they are; return them there [N, out]."""
         points = directions(features)
         origin = points.mean(axis=0, dtype=np.float64)
         self.origin.copy_(torch.from_numpy(origin))
         self.map.copy_(torch.from_numpy(principal_axes(points, origin)[:, : self.out].copy()))
-
-    def equalize(self, projected: np.ndarray, labels: np.ndarray) -> None:
-        """Go on from the principal axes, where images with these ``labels`` [N] are at ``projected`` [N, out]."""
-        labelled = labels >= 0
-        within = around_class_means(projected[labelled], labels[labelled])
-        self.map.copy_(self.map.double().cpu() @ torch.from_numpy(equalizing(within)))
+        return self.of(features)
 
     def of(self, features: np.ndarray) -> np.ndarray:
         """`forward` for arrays."""
@@ -70,15 +66,10 @@ class Whitening(nn.Module):
 def principal_axes(points: np.ndarray, origin: np.ndarray) -> np.ndarray:
     """Axes [D, D] of the points' spread around ``origin``, the longest first."""
     scatter = np.zeros((points.shape[1], points.shape[1]))
-    for away in _centered(points, origin):
+    for begin in range(0, len(points), _CHUNK):
+        away = points[begin : begin + _CHUNK] - origin  # double, as the origin is
         scatter += away.T @ away
     return np.asarray(np.linalg.eigh(scatter)[1][:, ::-1])
-
-
-def _centered(points: np.ndarray, origin: np.ndarray) -> Iterator[np.ndarray]:
-    """The points minus the origin in double precision, a part at a time."""
-    for begin in range(0, len(points), _CHUNK):
-        yield points[begin : begin + _CHUNK] - origin
 
 
 def around_class_means(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
