@@ -88,17 +88,11 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("legogcd+", "legogcd+"),
         *(Variant(f"ε = {weight}", "legogcd+", {"mean_entropy_weight": weight}) for weight in (0.5, 1.0, 4.0)),
     ),
-    "plus": (
-        Variant("legogcd+", "legogcd+"),
-        Variant("rate 0.1", "legogcd+", {"learning_rate": 0.1}),
-        Variant("30 epochs", "legogcd+", {"epochs": 30}),
-        Variant("30 epochs, rate 0.1", "legogcd+", {"epochs": 30, "learning_rate": 0.1}),
-        Variant("two blocks, tail's rate × 0.1", "legogcd+", {"tail_rate": 0.1}, train_blocks=2),
-    ),
     "finals": (
         Variant("LegoGCD"),
         Variant("SimGCD", "simgcd"),
         Variant("legogcd+", "legogcd+"),
+        Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
         Variant("k-means", "kmeans"),
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
