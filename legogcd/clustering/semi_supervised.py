@@ -51,6 +51,8 @@ def semi_supervised_kmeans(
     classes = as_classes(labels, len(points))
     n_known = int(classes.max()) + 1
     _check_counts(points, classes, k, n_known)
+    if not 0 <= known_share <= 1:
+        raise UserError(f"known_share is {known_share}; give a number from 0 to 1")
 
     order = np.argsort(classes < 0, kind="stable")  # labelled first: both parts are then views of one array
     origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)

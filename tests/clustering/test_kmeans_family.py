@@ -231,6 +231,12 @@ def test_a_share_leaves_a_point_for_every_new_cluster(known_share):
     assert len(np.unique(found.labels)) == 6
 
 
+@pytest.mark.parametrize("known_share", [-0.1, 1.5, float("nan")])
+def test_a_share_is_from_0_to_1(known_share):
+    with pytest.raises(UserError, match=r"known_share is .*; give a number from 0 to 1"):
+        semi_supervised_kmeans([[0.0], [1.0], [2.0]], [0, -1, -1], 2, seed=0, known_share=known_share)
+
+
 def test_as_many_clusters_as_known_classes_and_nothing_unlabelled():
     features, truth = blobs(0, k=3)
     found = semi_supervised_kmeans(features, partly(truth, 3), 3, seed=0)
