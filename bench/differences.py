@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from bench.study import DataSet
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import MeanSpread, Result, ResultBook, settings_text, spread
-from legogcd.paper import choose_recipe
-from legogcd.training import Job, KeepingRules, discover
+from legogcd.methods import choose_recipe
+from legogcd.run import Job, KeepingRules, discover
 
 
 class Variant(NamedTuple):

@@ -140,8 +140,8 @@ Prepared = tuple[Callable[[Sequence[Path]], Any], Callable[[Any], Tensor]]  # wh
 def prepare_ours(views: int, _: int) -> Prepared:
     from legogcd.collection import as_images
     from legogcd.vision import Encoder, Keeping, keep, load_backbone
-    from legogcd.vision.encode import BATCH_VIEWS
-    from legogcd.vision.views import evaluation_view
+    from legogcd.vision.views.draw import evaluation_view
+    from legogcd.vision.views.encode import BATCH_VIEWS
 
     encoder = Encoder(load_backbone("efficientnet-lite0"), torch.device("cpu"), "fp32")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from legogcd.methods import PLUG_INS
-from legogcd.training.views import Views
+from legogcd.vision.views.opening import Views
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.clustering.how_many import Estimate, estimate_classes
+from legogcd.clustering.how_many.choice import Estimate, estimate_classes
 from legogcd.collection import find_images, from_folders, paper_draw
 from legogcd.demo import DIGITS, IMAGE_SIZE, write_digits
+from legogcd.display import Quiet
 from legogcd.files import write_text
-from legogcd.training import Job, KeepingRules, prepare
-from legogcd.training.display import Quiet
+from legogcd.run import Job, KeepingRules, prepare
 
 COLUMNS = ("data", "case", "known", "seed", "approach", "classes", "n_known", "estimate", "low", "high", "seconds")
 APPROACHES = ("gcd", "gcd below 100", "silhouette", "neighbours", "combined")

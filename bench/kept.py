@@ -7,10 +7,10 @@ from pathlib import Path
 import torch
 
 from legogcd.methods import build_method
+from legogcd.run.runtime import open_runtime
 from legogcd.training.loop import Trainee, ViewSource
-from legogcd.training.runtime import open_runtime
 from legogcd.vision.backbones import load_backbone
-from legogcd.vision.cache import KeptTensor
+from legogcd.vision.views.kept import KeptTensor
 
 TOKENS, DIM, CLASSES, KNOWN = 197, 768, 200, 100
 _DIFFERENT = 64  # views of noise, written over and over: other pages, the same work

@@ -32,10 +32,10 @@ import torch
 from numpy.typing import NDArray
 
 from legogcd.clustering import semi_supervised_kmeans
-from legogcd.clustering.means import cluster_means
-from legogcd.clustering.nearest import Nearest
-from legogcd.clustering.seeding import Start
-from legogcd.clustering.semi_supervised import _Run
+from legogcd.clustering.kmeans.means import cluster_means
+from legogcd.clustering.kmeans.nearest import Nearest
+from legogcd.clustering.kmeans.seeding import Start
+from legogcd.clustering.kmeans.semi_supervised import _Run
 
 BROADCAST_ROWS = 16
 Floats = NDArray[np.float32]

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from bench.study import BACKBONE, DataSet
-from legogcd.training import Job, KeepingRules, prepare
-from legogcd.training.display import Quiet
+from legogcd.display import Quiet
+from legogcd.run import Job, KeepingRules, prepare
 
 
 def main() -> None:

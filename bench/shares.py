@@ -13,9 +13,9 @@ import numpy as np
 
 from bench.probe import untrained_features
 from bench.study import BACKBONE, DataSet
-from legogcd.methods.known_share import known_share
-from legogcd.methods.whitening import Whitening
-from legogcd.paper import choose_recipe
+from legogcd.methods import choose_recipe
+from legogcd.methods.legogcd_plus.known_share import known_share
+from legogcd.methods.legogcd_plus.whitening import Whitening
 
 
 def main() -> None:

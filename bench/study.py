@@ -21,8 +21,8 @@ from bench.study_table import SCORES, Study, draw, table
 from legogcd.collection import UNLABELLED, Collection, Truth, find_images, from_folders
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
-from legogcd.paper import choose_recipe
-from legogcd.training import Job, KeepingRules, discover
+from legogcd.methods import choose_recipe
+from legogcd.run import Job, KeepingRules, discover
 
 BACKBONE = "efficientnet-lite0"
 

@@ -16,13 +16,13 @@ import torch
 
 from bench.study import DataSet
 from legogcd.collection import Collection, Truth
-from legogcd.discovery import class_names
 from legogcd.evaluation import clustering_accuracy
 from legogcd.evaluation.calibration import Calibration, expected_calibration_error
-from legogcd.paper import choose_recipe
+from legogcd.methods import choose_recipe
 from legogcd.report.page.findings import unit, wrong_labels
 from legogcd.report.page.sorting import Sorting
-from legogcd.training import Job, KeepingRules, Outcome, discover
+from legogcd.run import Job, KeepingRules, Outcome, discover
+from legogcd.run.folder import class_names
 
 FLIPPED = 0.05
 

@@ -18,8 +18,8 @@ from bench.grids import SCREENED, Variant
 from bench.study import DataSet, key_of, run
 from bench.study_table import SCORES, Study, table
 from legogcd.evaluation.results import ResultBook, settings_text
-from legogcd.vision.cache import KeptViews
-from legogcd.vision.rows import dense
+from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.rows import dense
 
 
 def window(maps: Tensor, generator: torch.Generator) -> Tensor:

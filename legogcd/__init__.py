@@ -1,6 +1,6 @@
 """Sort an image collection of which some categories are known: LegoGCD and its relatives.
 
-The names a user needs are here; each room (`legogcd.blocks`, `legogcd.vision`, ...) documents its own.
+The names a user needs are here; each room (`legogcd.bricks`, `legogcd.vision`, ...) documents its own.
 """
 
 from typing import TYPE_CHECKING, Any

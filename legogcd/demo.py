@@ -10,11 +10,12 @@ from sklearn.datasets import load_digits
 
 from legogcd.clustering import kmeans
 from legogcd.collection import find_images, from_folders
+from legogcd.display import Screen
 from legogcd.evaluation import forgetting, scoring
-from legogcd.paper import choose_recipe
+from legogcd.methods import choose_recipe
 from legogcd.report import draw_contact_sheet, draw_curves
-from legogcd.training import Job, KeepingRules, discover, prepare
-from legogcd.training.display import Screen, percent
+from legogcd.run import Job, KeepingRules, discover, prepare
+from legogcd.wording import percent
 
 KNOWN_DIGITS = ("0", "1", "2", "3", "4")
 DIGITS = 1797

@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from legogcd.collection import as_images, from_python_labels
-from legogcd.discovery import Discovery, check_free, class_names, read_metrics, read_predictions
+from legogcd.display import Quiet, Screen
 from legogcd.errors import UserError
-from legogcd.paper import choose_recipe, default_method
-from legogcd.prediction import COLUMNS, Predictor
+from legogcd.methods import choose_recipe, default_method
 from legogcd.report import draw_curves
-from legogcd.training import Job, KeepingRules, discover
-from legogcd.training.display import Quiet, Screen
-from legogcd.training.model import Model, load_run
-from legogcd.training.pipeline import Outcome, save_run
-from legogcd.training.views import DEFAULT_VIEWS, Views
+from legogcd.run import Job, KeepingRules, discover
+from legogcd.run.folder import Discovery, check_free, class_names, read_metrics, read_predictions
+from legogcd.run.model import Model, load_run
+from legogcd.run.pipeline import Outcome, save_run
+from legogcd.run.predict import COLUMNS, Predictor
+from legogcd.vision.views.opening import DEFAULT_VIEWS, Views
 
 
 class LegoGCD(BaseEstimator):  # type: ignore[misc]

@@ -10,15 +10,15 @@ import typer
 from legogcd.cli import edits
 from legogcd.cli.classes import estimate_classes
 from legogcd.cli.compare import compare
+from legogcd.cli.datasets import datasets
 from legogcd.cli.discover import discover, encode, evaluate
 from legogcd.cli.export import export
+from legogcd.cli.figures import figures
 from legogcd.cli.plan import plan
 from legogcd.cli.predict import predict
 from legogcd.cli.report import report
+from legogcd.cli.reproduce import reproduce
 from legogcd.errors import UserError
-from legogcd.paper.commands import datasets
-from legogcd.paper.figure_commands import figures
-from legogcd.paper.reproduce_commands import reproduce
 
 app = typer.Typer(
     name="legogcd",

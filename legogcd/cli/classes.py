@@ -9,9 +9,9 @@ import typer
 from legogcd.cli import options as o
 
 if TYPE_CHECKING:
-    from legogcd.clustering.how_many import Estimate
-    from legogcd.training import Job
-    from legogcd.training.display import Quiet
+    from legogcd.clustering.how_many.choice import Estimate
+    from legogcd.display import Quiet
+    from legogcd.run import Job
 
 PICTURE = "classes.png"
 
@@ -44,8 +44,8 @@ def estimate_classes(
     Prints a curve with the estimate and an interval and saves the picture. `--classes auto` of `discover` does the
     same first. The views that are kept on the way are those `discover` uses.
     """
-    from legogcd.training import Job
-    from legogcd.training.display import Screen
+    from legogcd.display import Screen
+    from legogcd.run import Job
 
     display = Screen()
     collection, _ = o.open_collection(images, labels, known, labelled_share, None, display.note)
@@ -96,8 +96,8 @@ def curve_lines(found: "Estimate", width: int = 50) -> list[str]:
 
 
 def _estimate(job: "Job", approach: str | None, most: int | None, display: "Quiet") -> "Estimate":
-    from legogcd.clustering.how_many import estimate_classes
-    from legogcd.training import prepare
+    from legogcd.clustering.how_many.choice import estimate_classes
+    from legogcd.run import prepare
     from legogcd.training.draw import clustering_images
 
     prepared = prepare(job, display)

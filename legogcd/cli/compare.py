@@ -42,9 +42,9 @@ def compare(
 
     Interrupted, the same command goes on; runs that --out has are not repeated.
     """
-    from legogcd.comparison import PICTURE, RESULTS, Comparison, run_comparison, table
-    from legogcd.training import Job
-    from legogcd.training.display import Screen
+    from legogcd.display import Screen
+    from legogcd.run import Job
+    from legogcd.run.compare import PICTURE, RESULTS, Comparison, run_comparison, table
 
     display = Screen()
     collection, known_truth = o.open_collection(images, labels, known, labelled_share, truth, display.note)

@@ -12,7 +12,7 @@ from legogcd.errors import UserError
 if TYPE_CHECKING:
     from legogcd.collection import Collection
     from legogcd.evaluation.calibration import Calibration
-    from legogcd.training import Outcome
+    from legogcd.run import Outcome
 
 
 def discover(
@@ -68,14 +68,14 @@ def discover(
 
         legogcd discover photos --from run --out run2
     """
-    from legogcd.discovery import check_free
+    from legogcd.display import Screen
     from legogcd.evaluation import scoring
-    from legogcd.paper import choose_recipe, default_method
-    from legogcd.paper.sample import keep_sample
+    from legogcd.methods import choose_recipe, default_method
     from legogcd.report.page import report_outcome
-    from legogcd.training import Job
-    from legogcd.training import discover as run
-    from legogcd.training.display import Screen
+    from legogcd.run import Job
+    from legogcd.run import discover as run
+    from legogcd.run.figure_sample import keep_sample
+    from legogcd.run.folder import check_free
 
     display = Screen()
     if not resume:
@@ -138,10 +138,10 @@ def encode(
 ) -> None:
     """Fill the cache of kept views alone; `discover` with the same settings then starts to train at once."""
     from legogcd.collection import find_images
-    from legogcd.training.display import Screen
-    from legogcd.training.runtime import open_runtime
-    from legogcd.training.views import open_views
+    from legogcd.display import Screen
+    from legogcd.run.runtime import open_runtime
     from legogcd.vision import Encoder, load_backbone
+    from legogcd.vision.views.opening import open_views
 
     display = Screen()
     runtime = open_runtime(device, precision, threads)
@@ -161,7 +161,7 @@ def evaluate(
 ) -> None:
     """Score a finished run: All, Old and New after one optimal matching, on the images it had no label for."""
     from legogcd.evaluation import evaluate_run
-    from legogcd.training.display import percent
+    from legogcd.wording import percent
 
     scores = evaluate_run(run, truth, balanced)
     for name in ("all", "old", "new", "nmi", "ari", "forgetting"):
@@ -184,7 +184,7 @@ def _pictures(outcome: "Outcome", collection: "Collection", out: Path) -> list[P
 
 
 def _calibrated(found: "Calibration") -> str:
-    from legogcd.training.display import percent
+    from legogcd.wording import percent
 
     return (
         f"confidence calibrated on {found.held_out} held-out labels ({percent(found.accuracy)} % found right): off by "
@@ -194,7 +194,7 @@ def _calibrated(found: "Calibration") -> str:
 
 def _scores(metrics: list[dict[str, Any]]) -> str:
     from legogcd.evaluation import forgetting
-    from legogcd.training.display import percent
+    from legogcd.wording import percent
 
     last = metrics[-1]
     lost = forgetting([entry["old"] for entry in metrics if entry.get("old") is not None])

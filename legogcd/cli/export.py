@@ -61,7 +61,7 @@ def export(
     from rich.progress import Progress
 
     from legogcd.export import Include, export_run
-    from legogcd.export.selection import STATUSES
+    from legogcd.export.records import STATUSES
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as shown:
         task = shown.add_task("writing", total=None)

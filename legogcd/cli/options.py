@@ -11,7 +11,7 @@ from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.collection import Collection, Truth
-    from legogcd.training import KeepingRules
+    from legogcd.run import KeepingRules
 
 
 class Device(StrEnum):
@@ -98,7 +98,7 @@ def open_collection(
 ) -> "tuple[Collection, Truth | None]":
     """The images with the labels they have, and the truth where there is one."""
     from legogcd.collection import find_images, from_folders, from_labels, read_labels, read_truth
-    from legogcd.collection.phrases import counted
+    from legogcd.wording import counted
 
     found = find_images(images)
     if found.ignored:
@@ -120,8 +120,8 @@ def open_next_round(
 ) -> "tuple[Collection, Truth | None]":
     """The images with the labels a run was given and those confirmed in it; a labels file may add to them."""
     from legogcd.collection import find_images, from_labels, read_labels, read_truth
-    from legogcd.collection.phrases import counted
     from legogcd.edits import confirmed_labels
+    from legogcd.wording import counted
 
     if labels == "folders":
         raise UserError(
@@ -169,7 +169,7 @@ def read_classes(classes: str) -> int | None:
 
 def keeping_rules(views: str, cache: Path | None, budget: str | None, dtype: str) -> "KeepingRules":
     """How views are kept."""
-    from legogcd.training import KeepingRules
+    from legogcd.run import KeepingRules
 
     if views != "fresh" and not (views.isdecimal() and int(views) >= 2):
         raise UserError(f"--views {views}: expected a number from 2 up, or fresh")

@@ -37,10 +37,10 @@ def plan(
     import numpy as np
 
     from legogcd.collection import Collection, find_images
-    from legogcd.paper import choose_recipe, default_method
-    from legogcd.training import Job
-    from legogcd.training.display import Screen
-    from legogcd.training.planning import plan as measure
+    from legogcd.display import Screen
+    from legogcd.methods import choose_recipe, default_method
+    from legogcd.run import Job
+    from legogcd.run.plan import plan as measure
 
     display = Screen()
     if labels is not None:

@@ -32,9 +32,10 @@ def predict(
     in it. Any number of images takes the same memory.
     """
     from legogcd.collection import as_images
-    from legogcd.collection.phrases import left_out
-    from legogcd.prediction import check_format, predict_run
-    from legogcd.training.display import Screen
+    from legogcd.display import Screen
+    from legogcd.run.predict import predict_run
+    from legogcd.run.prediction_tables import check_format
+    from legogcd.wording import left_out
 
     display = Screen()
     check_format(out)

@@ -23,8 +23,8 @@ def report(
     It is one HTML file that opens from disk and asks nothing of a network. Names, merges and splits made since the
     run are in it.
     """
+    from legogcd.display import Screen
     from legogcd.report.page import report_run
-    from legogcd.training.display import Screen
 
     written = report_run(run, out, images=images, backbone=backbone, device=device.value, cache=cache, display=Screen())
     typer.echo(f"report: {written}")

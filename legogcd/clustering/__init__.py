@@ -1,6 +1,6 @@
 """The k-means family on features."""
 
-from legogcd.clustering.kmeans import Clustering, kmeans
-from legogcd.clustering.semi_supervised import semi_supervised_kmeans, starts_for
+from legogcd.clustering.kmeans.plain import Clustering, kmeans
+from legogcd.clustering.kmeans.semi_supervised import semi_supervised_kmeans, starts_for
 
 __all__ = ["Clustering", "kmeans", "semi_supervised_kmeans", "starts_for"]

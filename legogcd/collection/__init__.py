@@ -1,10 +1,10 @@
 """A collection: images and the labels they have. Truth, which only scores, is a type of its own."""
 
+from legogcd.collection.collection import UNLABELLED, Collection, Truth
 from legogcd.collection.images import SUFFIXES, ImageArrays, ImageFiles, Images, as_images, find_images
-from legogcd.collection.labelled import UNLABELLED, Collection, Truth
-from legogcd.collection.origins import from_folders, from_labels, from_python_labels, paper_draw
+from legogcd.collection.label_files import read_labels, read_truth
 from legogcd.collection.pixels import eight_bit, over_white
-from legogcd.collection.tables import read_labels, read_truth
+from legogcd.collection.sources import from_folders, from_labels, from_python_labels, paper_draw
 
 __all__ = [
     "SUFFIXES",

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from legogcd.collection.phrases import counted, some_of
 from legogcd.collection.pixels import check_pixels, rgb
 from legogcd.errors import UserError
+from legogcd.wording import counted, some_of
 
 _PHOTOS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".avif", ".jp2", ".j2k")
 _SCANS = (".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from legogcd.edits.kinds import Change, Confirm, Edit, Merge, Name, Split, Undo
+from legogcd.edits.edit import Change, Confirm, Edit, Merge, Name, Split, Undo
 from legogcd.edits.log import EDITS, append_edit, read_edits, read_state
 from legogcd.edits.phrases import described, log_lines, summary_line
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from legogcd.discovery import PREDICTIONS, read_predictions, run_file
-from legogcd.edits.kinds import Change, Edit, Undo, from_line, to_line
+from legogcd.edits.edit import Change, Edit, Undo, from_line, to_line
 from legogcd.edits.state import State
 from legogcd.errors import UserError
+from legogcd.run.folder import PREDICTIONS, read_predictions, run_file
 
 if sys.platform != "win32":
     import fcntl

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from legogcd.collection.phrases import some_of
 from legogcd.errors import UserError
+from legogcd.wording import some_of
 
 _FOUND_GROUP = re.compile(r"new-(\d+)")
 _NOT_IN_NAMES = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, line and paragraph ends

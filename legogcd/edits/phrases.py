@@ -3,10 +3,10 @@
 import shlex
 from pathlib import Path
 
-from legogcd.collection.phrases import counted, some_of
-from legogcd.edits.kinds import Confirm, Edit, Merge, Name, Split, Undo
+from legogcd.edits.edit import Confirm, Edit, Merge, Name, Split, Undo
 from legogcd.edits.log import in_force, read_edits, read_state
 from legogcd.edits.names import group_number, shown
+from legogcd.wording import counted, some_of
 
 
 def described(edit: Edit) -> str:

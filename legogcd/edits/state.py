@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from legogcd.collection.phrases import counted, some_of
-from legogcd.discovery import novel_name
-from legogcd.edits.kinds import Change, Confirm, Merge, Name, Split
+from legogcd.edits.edit import Change, Confirm, Merge, Name, Split
 from legogcd.edits.names import clean_name, find_path, find_spelled, group_number, no_category, no_image, shown
 from legogcd.errors import UserError
+from legogcd.run.folder import novel_name
+from legogcd.wording import counted, some_of
 
 
 class State:

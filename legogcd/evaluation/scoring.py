@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from legogcd.collection import Collection, ImageFiles, Truth, from_labels, read_truth
-from legogcd.discovery import read_config, read_metrics, read_predictions
 from legogcd.evaluation.forgetting import forgetting
 from legogcd.evaluation.scorer import Scorer
+from legogcd.run.folder import read_config, read_metrics, read_predictions
 
 Scores = dict[str, float | None]
 

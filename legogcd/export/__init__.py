@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from legogcd.collection.phrases import counted, some_of
 from legogcd.errors import UserError
 from legogcd.export.coco import write_coco
 from legogcd.export.destination import check_destination, made_at_once
@@ -14,9 +13,10 @@ from legogcd.export.format import Format, Settings
 from legogcd.export.hf_dataset import write_hf_dataset
 from legogcd.export.label_studio import write_label_studio
 from legogcd.export.placing import Link
-from legogcd.export.selection import Include, Selection, rows_of, select
+from legogcd.export.records import Include, Selection, rows_of, select
 from legogcd.export.table import write_table
 from legogcd.export.yolo_cls import write_yolo_cls
+from legogcd.wording import counted, some_of
 
 __all__ = ["FORMATS", "Exported", "Format", "Include", "Link", "export_run", "rows_of"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 from legogcd.export.format import Settings, Written
-from legogcd.export.selection import Item, Selection
+from legogcd.export.records import Item, Selection
 
 
 def write_coco(selection: Selection, out: Path, settings: Settings) -> Written:

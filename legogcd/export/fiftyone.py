@@ -8,7 +8,7 @@ from typing import Any
 from legogcd.export.format import Settings, Written
 from legogcd.export.naming import below, distinct
 from legogcd.export.placing import place
-from legogcd.export.selection import Item, Selection
+from legogcd.export.records import Item, Selection
 
 
 def write_fiftyone(selection: Selection, out: Path, settings: Settings) -> Written:

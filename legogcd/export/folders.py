@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from legogcd.collection.phrases import counted, some_of
 from legogcd.export.format import Settings, Written
 from legogcd.export.naming import distinct, folder_names
 from legogcd.export.placing import place
-from legogcd.export.selection import Item, Selection
+from legogcd.export.records import Item, Selection
+from legogcd.wording import counted, some_of
 
 
 def write_folders(selection: Selection, out: Path, settings: Settings) -> Written:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legogcd.export.placing import Link
-from legogcd.export.selection import Selection
+from legogcd.export.records import Selection
 
 
 @dataclass(frozen=True)

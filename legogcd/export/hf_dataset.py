@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from legogcd.export.format import Settings, Written
 from legogcd.export.naming import below, distinct
 from legogcd.export.placing import place
-from legogcd.export.selection import Selection
+from legogcd.export.records import Selection
 
 
 def write_hf_dataset(selection: Selection, out: Path, settings: Settings) -> Written:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from legogcd.errors import UserError
 from legogcd.export.format import Settings, Written
-from legogcd.export.selection import Item, Selection
+from legogcd.export.records import Item, Selection
 
 _IMAGE, _CHOICES = "image", "category"  # the names of the two tags that results refer to
 

@@ -3,9 +3,9 @@
 import csv
 from pathlib import Path
 
-from legogcd.discovery import COLUMNS
 from legogcd.export.format import Settings, Written
-from legogcd.export.selection import Selection
+from legogcd.export.records import Selection
+from legogcd.run.folder import COLUMNS
 
 
 def write_table(selection: Selection, out: Path, settings: Settings) -> Written:

@@ -5,12 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from legogcd.collection.phrases import counted
 from legogcd.export.folders import renamed, sorted_into
 from legogcd.export.format import Settings, Written
 from legogcd.export.naming import folder_names
 from legogcd.export.placing import place
-from legogcd.export.selection import Item, Selection
+from legogcd.export.records import Item, Selection
+from legogcd.wording import counted
 
 
 def write_yolo_cls(selection: Selection, out: Path, settings: Settings) -> Written:

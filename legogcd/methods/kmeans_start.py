@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from legogcd.methods.kmeans import directions, held_centers
+from legogcd.methods.baselines.kmeans import directions, held_centers
 
 
 def kmeans_centers(

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from legogcd.blocks import Brick, PriorAlignment, TwoViews, confident_known
+from legogcd.bricks import Brick, PriorAlignment, TwoViews, confident_known
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
 from legogcd.methods.kmeans_start import kmeans_centers
-from legogcd.methods.known_share import known_share
+from legogcd.methods.legogcd_plus.known_share import known_share
+from legogcd.methods.legogcd_plus.whitening import Whitening
 from legogcd.methods.recipe import ParametricRecipe
-from legogcd.methods.whitening import Whitening
 
 _ROOM = 0.1  # of the unlabelled images, for those of new classes that look like known ones
 

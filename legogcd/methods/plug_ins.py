@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legogcd.blocks import (
+from legogcd.bricks import (
     AdaptiveThreshold,
     Brick,
     ConsensusDistillation,

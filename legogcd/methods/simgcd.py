@@ -7,7 +7,7 @@ them in the forms of its released code. Behind any of these, what ``plug_ins`` h
 from collections.abc import Sequence
 from typing import Literal
 
-from legogcd.blocks import (
+from legogcd.bricks import (
     Brick,
     DualViewKL,
     InfoNCE,

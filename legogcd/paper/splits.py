@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legogcd.collection import UNLABELLED, Collection, Truth, paper_draw
-from legogcd.collection.labelled import check_not_reserved
+from legogcd.collection.collection import check_not_reserved
 from legogcd.paper.datasets import PaperDataset, Split, dataset_named
-from legogcd.paper.recipes import published
+from legogcd.paper.published import published
 
 _NEW_ORDER = ("hard", "medium", "easy")
 _ROUNDED = 0.01  # published counts that are not exact are within one percent

@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from legogcd.clustering.how_many import Estimate
+from legogcd.clustering.how_many.choice import Estimate
 from legogcd.files import replacing
 
 _CURVE, _CHOSEN, _INTERVAL = "#0072B2", "#D55E00", "#E69F00"  # Okabe and Ito's; line styles differ too

@@ -6,9 +6,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from legogcd.collection import Images
-from legogcd.discovery import Discovery
 from legogcd.files import replacing
-from legogcd.vision.images import UnreadableImage, read_rgb, resize_shorter
+from legogcd.run.folder import Discovery
+from legogcd.vision.decode import UnreadableImage, read_rgb, resize_shorter
 
 _NAME_WIDTH, _GAP, _MARGIN = 190, 4, 12
 

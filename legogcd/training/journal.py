@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from legogcd.discovery import CHECKPOINT, CONFIG, METRICS, MODEL, TIMING, read_config, read_metrics, write_config
 from legogcd.errors import UserError
 from legogcd.files import write_text
+from legogcd.run.folder import CHECKPOINT, CONFIG, METRICS, MODEL, TIMING, read_config, read_metrics, write_config
 from legogcd.training.checkpoint import load_checkpoint, load_model, load_tensors, save_checkpoint
 from legogcd.training.loop import Metrics
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -10,24 +10,17 @@ from torch import Tensor, nn
 
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
+from legogcd.run.runtime import Runtime
 from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
-from legogcd.training.runtime import Runtime
-from legogcd.vision.cache import KeptViews
 from legogcd.vision.tail import KeptState
-from legogcd.vision.workers import ahead
+from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.source import ViewSource
+from legogcd.vision.views.workers import ahead
 
 EVALUATION_BATCH = 256
 Metrics = dict[str, Any]
 Made = TypeVar("Made")
-
-
-class ViewSource(Protocol):
-    """Where views come from: kept on disk or encoded afresh."""
-
-    def pair(self, rows: Tensor, generator: torch.Generator) -> KeptState: ...
-
-    def evaluation(self, rows: Tensor) -> KeptState: ...
 
 
 @dataclass

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from legogcd.vision.rows import Rows
-from legogcd.vision.workers import in_slices
+from legogcd.vision.views.rows import Rows
+from legogcd.vision.views.workers import in_slices
 
 _IN_CACHE = 1 << 18  # numbers in a buffer: a view of ViT-B/16, or several smaller ones
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legogcd.vision.attention import attend
-from legogcd.vision.rows import Rows, dense
+from legogcd.vision.views.rows import Rows, dense
 
 State = tuple[Tensor, ...]  # batch-first; what the trunk leaves for the tail
 KeptState = tuple[Any, ...]  # the same, its large parts as Rows: still on disk

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.clustering import kmeans
-from legogcd.clustering.how_many import APPROACHES, Estimate, estimate_classes
-from legogcd.clustering.how_many_estimate import Share, candidates, draw_sample
-from legogcd.clustering.how_many_neighbours import share_of_a_class
+from legogcd.clustering.how_many.choice import APPROACHES, Estimate, estimate_classes
+from legogcd.clustering.how_many.estimate import Share, candidates, draw_sample
+from legogcd.clustering.how_many.neighbors import share_of_a_class
 from legogcd.errors import UserError
 from legogcd.evaluation import clustering_accuracy
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.clustering import kmeans, semi_supervised_kmeans
-from legogcd.clustering.nearest import Nearest, NearestWithFloor
-from legogcd.clustering.seeding import Seeding
-from legogcd.clustering.semi_supervised import _Run
+from legogcd.clustering.kmeans.nearest import Nearest, NearestWithFloor
+from legogcd.clustering.kmeans.seeding import Seeding
+from legogcd.clustering.kmeans.semi_supervised import _Run
 from legogcd.errors import UserError
 from legogcd.evaluation import clustering_accuracy
 
@@ -149,7 +149,7 @@ def test_chunks_change_nothing(monkeypatch):
     features, truth = blobs(2)
     labels = partly(truth, 3)
     whole = semi_supervised_kmeans(features, labels, 6, seed=0)
-    monkeypatch.setattr("legogcd.clustering.points.CHUNK_CELLS", 50)
+    monkeypatch.setattr("legogcd.clustering.kmeans.points.CHUNK_CELLS", 50)
     parts = semi_supervised_kmeans(features, labels, 6, seed=0)
     np.testing.assert_array_equal(parts.labels, whole.labels)
     assert parts.inertia == pytest.approx(whole.inertia, rel=1e-6)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.clustering import semi_supervised_kmeans
-from legogcd.clustering.means import cluster_means
-from legogcd.clustering.nearest import Nearest
-from legogcd.clustering.semi_supervised import _Run
+from legogcd.clustering.kmeans.means import cluster_means
+from legogcd.clustering.kmeans.nearest import Nearest
+from legogcd.clustering.kmeans.semi_supervised import _Run
 
 few = settings(max_examples=25, deadline=None)
 

@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import load, save
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from legogcd.blocks.cosines import pairwise_cosines
+from legogcd.bricks.shared.cosines import pairwise_cosines
 from legogcd.errors import UserError
 from legogcd.methods.base import CONFIDENT
-from legogcd.methods.dino_head import DINOHead
-from legogcd.methods.gcd import GCD, GCDRecipe
+from legogcd.methods.baselines.dino_head import DINOHead
+from legogcd.methods.baselines.gcd import GCD, GCDRecipe
 
 TINY = GCDRecipe(projector_hidden=12, bottleneck=5, projector_out=9)
 LABELS = torch.tensor([0, 1, 1, -1, -1])
@@ -168,7 +168,7 @@ def test_a_prediction_is_the_nearest_center_to_the_direction() -> None:
 
 
 def test_the_same_seed_gives_the_same_centers_and_starts_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from legogcd.methods import kmeans
+    from legogcd.methods.baselines import kmeans
 
     asked = []
     original = kmeans.semi_supervised_kmeans

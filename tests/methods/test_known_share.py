@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legogcd.blocks import PriorAlignment
+from legogcd.bricks import PriorAlignment
 from legogcd.methods import ParametricRecipe, build_method
-from legogcd.methods.known_share import known_share, share_of_positives
+from legogcd.methods.legogcd_plus.known_share import known_share, share_of_positives
 
 
 def mixture(seed, share, labelled=20, unlabelled=1500, classes=10, n_known=5, dim=16, spread=0.5):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from legogcd.methods.orca import ORCA, ORCARecipe
+from legogcd.methods.baselines.orca import ORCA, ORCARecipe
 
 LABELS = torch.tensor([0, 1, 0, 1, -1, -1, -1, -1])
 INDEX = torch.arange(8)

@@ -2,7 +2,7 @@
 
 import torch
 
-from legogcd.blocks import (
+from legogcd.bricks import (
     AdaptiveThreshold,
     Brick,
     ConsensusDistillation,

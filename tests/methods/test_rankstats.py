@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from legogcd.methods.rankstats import RankStats, RankStatsRecipe
+from legogcd.methods.baselines.rankstats import RankStats, RankStatsRecipe
 
 LABELS = torch.tensor([0, 1, 2, 0, -1, -1, -1, -1])
 

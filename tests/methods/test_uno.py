@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from legogcd.errors import UserError
 from legogcd.methods.base import CONFIDENT
-from legogcd.methods.uno import UNO, UNORecipe
+from legogcd.methods.baselines.uno import UNO, UNORecipe
 from legogcd.training.optimizer import rate_at
 
 TINY = UNORecipe(heads=3, head_hidden=8, head_out=5, over_clustering=2)

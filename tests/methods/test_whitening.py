@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 from legogcd.clustering import semi_supervised_kmeans
 from legogcd.methods import ParametricRecipe, build_method, directions
-from legogcd.methods.whitening import Whitening
+from legogcd.methods.legogcd_plus.whitening import Whitening
 
 
 def sample(seed, n=120, dim=12, classes=6, nuisance=4.0):

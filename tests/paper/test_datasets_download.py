@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from dataset_trees import packed_bytes, record
 
+from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.paper.datasets import DATASETS, Archive, PaperDataset
 from legogcd.paper.datasets.download import download
-from legogcd.training.display import Quiet
 
 NOISE = [hashlib.shake_256(bytes([i])).digest(3072) for i in range(6)]  # does not compress: there is room to break off
 FILES = {f"cifar-10-batches-bin/data_batch_{i}.bin": record([i]) + b"\0" + NOISE[i] for i in range(1, 6)}

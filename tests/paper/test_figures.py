@@ -16,15 +16,15 @@ from matplotlib.text import Text
 from PIL import Image
 from safetensors.numpy import load_file
 
+from legogcd.cli.figures import figures
 from legogcd.collection import Collection, ImageFiles, Truth
 from legogcd.errors import UserError
 from legogcd.methods import METHODS
-from legogcd.paper.figure_commands import figures
 from legogcd.paper.figures import draw_figures
 from legogcd.paper.figures.curves import spread
 from legogcd.paper.figures.style import looks
 from legogcd.paper.figures.tsne import apart
-from legogcd.paper.sample import choose_sample, write_sample
+from legogcd.run.figure_sample import choose_sample, write_sample
 
 BIRDS = ("wren", "owl", "lark", "tern", "gull", "crow", "dove", "swan", "kite", "rook", "coot", "ibis")
 FINAL = {

@@ -12,7 +12,7 @@ from dataset_trees import record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legogcd.paper.reproduce.run import cut, stratified
+from legogcd.paper.reproduce.trials import cut, stratified
 from legogcd.paper.splits import paper_split
 
 RunCLI = Callable[..., Any]

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from legogcd.evaluation import scoring
-from legogcd.paper import published
 from legogcd.paper.datasets import DATASETS
 from legogcd.paper.datasets.check import check
+from legogcd.paper.published import published
 from legogcd.paper.splits import PaperSplit, labelled_rows, old_and_new, paper_split, unlike_published
 
 

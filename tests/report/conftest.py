@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from legogcd.collection import ImageFiles
-from legogcd.discovery import Discovery, write_config, write_predictions
 from legogcd.methods import ParametricRecipe
+from legogcd.run.folder import Discovery, write_config, write_predictions
 
 KNOWN = ("owl", '<b onclick="alert(3)">hawk</b> & co')
 HOSTILE = ("<img src=x onerror=alert(1)>.png", "a\"b'c.png", "🦉 & é.png", "</script><script>alert(2)</script>.png")

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.collection import find_images, from_folders
+from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.methods import ParametricRecipe
-from legogcd.training import Job, KeepingRules, discover
-from legogcd.training.display import Quiet
+from legogcd.run import Job, KeepingRules, discover
+from legogcd.run.model import load_run, read_calibration
+from legogcd.run.pipeline import prepare
 from legogcd.training.held_out import hold_out
-from legogcd.training.model import load_run, read_calibration
-from legogcd.training.pipeline import prepare
 
 
 @given(st.lists(st.integers(-1, 5), min_size=1, max_size=200), st.floats(0, 0.9), st.integers(0, 100))
@@ -62,7 +62,7 @@ def test_training_sees_held_out_images_without_their_labels(job: Job) -> None:
 
 def test_whatever_held_out_labels_say_the_same_is_learned(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     held = np.array([0, 3, 9, 12])
-    monkeypatch.setattr("legogcd.training.pipeline.hold_out", lambda labels, share, seed: held)
+    monkeypatch.setattr("legogcd.run.pipeline.hold_out", lambda labels, share, seed: held)
     wrong = job.collection.labels.copy()
     wrong[held] = 1 - wrong[held]
     trained, again = discover(job), discover(replace(job, collection=replace(job.collection, labels=wrong)))

@@ -10,10 +10,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from legogcd.collection import find_images, from_folders
 from legogcd.methods import ParametricRecipe, build_method
+from legogcd.run.runtime import open_runtime
 from legogcd.training import loop
 from legogcd.training.loop import Trainee, train
 from legogcd.training.optimizer import build_optimizer
-from legogcd.training.runtime import open_runtime
 from legogcd.vision import Encoder, Keeping, KeptViews, keep, load_backbone
 
 RECIPE = ParametricRecipe(epochs=2, batch_size=8, learning_rate=0.02, projector_hidden=16, projector_out=8)

@@ -9,9 +9,9 @@ import torch
 
 from legogcd.collection import find_images
 from legogcd.vision import Encoder, FreshViews, load_backbone
-from legogcd.vision import encode as encode_module
-from legogcd.vision.encode import map_ahead, share_cores
-from legogcd.vision.views import evaluation_view, load_resized, normalize
+from legogcd.vision.views import encode as encode_module
+from legogcd.vision.views.draw import evaluation_view, load_resized, normalize
+from legogcd.vision.views.encode import map_ahead, share_cores
 
 CPU = torch.device("cpu")
 

@@ -15,10 +15,10 @@ from torch import Tensor
 from legogcd.collection import find_images
 from legogcd.errors import UserError
 from legogcd.vision import Encoder, FreshViews, Keeping, KeptViews, keep, load_backbone
-from legogcd.vision import cache as cache_module
-from legogcd.vision.cache import KeptTensor, as_kept
-from legogcd.vision.rows import Rows
-from legogcd.vision.views import ViewRule, evaluation_view, load_resized, normalize, random_view
+from legogcd.vision.views import kept as cache_module
+from legogcd.vision.views.draw import ViewRule, evaluation_view, load_resized, normalize, random_view
+from legogcd.vision.views.kept import KeptTensor, as_kept
+from legogcd.vision.views.rows import Rows
 
 CPU = torch.device("cpu")
 

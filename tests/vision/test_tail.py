@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from legogcd.vision import attention
 from legogcd.vision.attention import attend
 from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.cache import as_kept, quantized
-from legogcd.vision.rows import Rows
+from legogcd.vision.views.kept import as_kept, quantized
+from legogcd.vision.views.rows import Rows
 
 
 def looped(queries: Tensor, tokens: Tensor) -> Tensor:

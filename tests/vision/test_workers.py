@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legogcd.vision.workers import ahead, in_slices
+from legogcd.vision.views.workers import ahead, in_slices
 
 
 @settings(max_examples=25, deadline=None)

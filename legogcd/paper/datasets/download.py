@@ -22,7 +22,7 @@ _RANGE_NOT_SATISFIABLE = 416
 
 
 class Display(Protocol):
-    """What shows progress; ``legogcd.training.display.Screen`` does."""
+    """What shows progress; ``legogcd.display.Screen`` does."""
 
     def note(self, text: str) -> None: ...
 

@@ -8,10 +8,10 @@ from legogcd.paper.figures.accuracy import draw_accuracy, draw_old, old_lines
 from legogcd.paper.figures.components import COMPONENTS, component_lines, draw_components
 from legogcd.paper.figures.confidence import draw_confidence
 from legogcd.paper.figures.runs import DataSet, Line, Run, data_sets, read_runs
-from legogcd.paper.figures.selection import counted_lines, draw_selected, draw_selected_max
+from legogcd.paper.figures.selected_samples import counted_lines, draw_selected, draw_selected_max
 from legogcd.paper.figures.style import styled
 from legogcd.paper.figures.tsne import FEWEST_IMAGES, draw_tsne
-from legogcd.paper.sample import SAMPLE, Sample, read_sample
+from legogcd.run.figure_sample import SAMPLE, Sample, read_sample
 
 __all__ = ["draw_figures"]
 Note = Callable[[str], None]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of
 from legogcd.paper.figures.style import new_figure, save_figure, shorten
-from legogcd.paper.sample import Sample
+from legogcd.run.figure_sample import Sample
 
 _BINS = np.linspace(0, 1, 26)
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.discovery import CONFIG, METRICS, read_config, read_metrics
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, METHODS, check_method
 from legogcd.paper.figures.style import PARTS, Look, looks, shorten
+from legogcd.run.folder import CONFIG, METRICS, read_config, read_metrics
 
 Curve = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from sklearn.manifold import TSNE
 from legogcd.paper.figures import style
 from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of, safe_stem
 from legogcd.paper.figures.style import MUTED, new_figure, save_figure, shorten
-from legogcd.paper.sample import Sample
+from legogcd.run.figure_sample import Sample
 
 _KNOWN_COLORS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.BLACK)
 _NOVEL_COLORS = (style.SKY, style.ORANGE, style.YELLOW, "#882255", "#8C8C8C")

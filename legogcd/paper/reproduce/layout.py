@@ -5,8 +5,8 @@ import io
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from legogcd.evaluation.results import Result, spread
-from legogcd.paper.reproduce.cells import ACCURACIES, SIZES, dataset_table
-from legogcd.paper.reproduce.comparison import Comparison, Line, Ours, Panel, compare_table
+from legogcd.paper.reproduce.beside_published import Comparison, Line, Ours, Panel, compare_table
+from legogcd.paper.reproduce.published_tables import ACCURACIES, SIZES, dataset_table
 
 MISSING = "–"
 _LEGEND = "diff = ours − paper; ours: mean ± sample standard deviation over seeds, in percent"

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from legogcd.collection import Images
-from legogcd.discovery import read_config, read_metrics, read_predictions
+from legogcd.display import Quiet
 from legogcd.edits import current
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
@@ -28,8 +28,8 @@ from legogcd.report.page.repeat import repeat_command, settings_rows
 from legogcd.report.page.sentences import KINDS, Kind, border_sentence, summary_line
 from legogcd.report.page.sorting import Sorting, sort_images
 from legogcd.report.page.thumbnails import BUDGET, Thumbnails, fingerprints, make_thumbnails
-from legogcd.training.display import Quiet
-from legogcd.training.model import read_calibration
+from legogcd.run.folder import read_config, read_metrics, read_predictions
+from legogcd.run.model import read_calibration
 
 _TYPICAL, _UNCERTAIN = 12, 8
 _CHUNK = 200  # thumbnails that are parsed together, when the first of them comes into sight

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legogcd.collection.phrases import counted
 from legogcd.report.page.findings import TWO_PARTS, Finding
 from legogcd.report.page.sorting import Sorting
+from legogcd.wording import counted
 
 Sentence = Callable[[Finding, Sorting], str]
 

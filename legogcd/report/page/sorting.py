@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from legogcd.discovery import class_names
+from legogcd.run.folder import class_names
 
 
 @dataclass(frozen=True)

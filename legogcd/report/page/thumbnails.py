@@ -10,8 +10,8 @@ from PIL import Image
 from scipy.fft import dctn
 
 from legogcd.collection import Images
-from legogcd.vision.encode import map_ahead
-from legogcd.vision.images import UnreadableImage, read_rgb, resize_shorter
+from legogcd.vision.decode import UnreadableImage, read_rgb, resize_shorter
+from legogcd.vision.views.encode import map_ahead
 
 BUDGET = 26_000_000
 """Bytes of base64 in the page: with names, numbers and markup of 10,000 images it stays below 30 MB."""

@@ -1,0 +1,1 @@
+"""How many classes there are, known and new."""

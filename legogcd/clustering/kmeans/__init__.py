@@ -1,0 +1,1 @@
+"""k-means, plain and semi-supervised."""

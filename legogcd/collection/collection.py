@@ -1,0 +1,136 @@
+"""Images with the labels they have, and, apart from them, the truth that only scores."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from legogcd.collection.images import Images, Indices
+from legogcd.errors import UserError
+from legogcd.wording import counted, some_of
+
+UNLABELLED = -1
+_FOUND_GROUP = re.compile(r"new-\d+")
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Images with the labels they have.
+
+    ``labels`` [N] int64 are positions in ``known``, -1 where an image is unlabelled. ``notes`` tells what was
+    changed on the way here; ``check`` passes it on.
+    """
+
+    images: Images
+    labels: NDArray[np.int64]
+    known: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.labels.shape != (len(self.images),):
+            raise ValueError(f"labels have shape {self.labels.shape}, expected ({len(self.images)},)")
+        if self.labels.size and not UNLABELLED <= self.labels.min() <= self.labels.max() < len(self.known):
+            raise ValueError(f"labels must be -1 or a position among {len(self.known)} known classes")
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def n_known(self) -> int:
+        return len(self.known)
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Mask [N] of the labelled images."""
+        return self.labels >= 0
+
+    def counts(self) -> dict[str, int]:
+        """Labelled images of each known class."""
+        per_class = np.bincount(self.labels[self.labelled], minlength=self.n_known)
+        return dict(zip(self.known, per_class.tolist(), strict=True))
+
+    def keep(self, indices: Indices) -> "Collection":
+        """The collection of the given rows; a known class left without a labelled image is known no more."""
+        rows = np.asarray(indices, dtype=np.int64)
+        kept = Collection(self.images.subset(rows), self.labels[rows], self.known, self.notes)
+        return kept._without_empty_classes("has no labelled image left")
+
+    def check(self, n_classes: int) -> list[str]:
+        """Raise where the counts contradict each other; otherwise return what deserves a warning."""
+        n_labelled = int(self.labelled.sum())
+        n_unlabelled = len(self) - n_labelled
+        if n_classes < 2:
+            raise UserError(f"{n_classes} classes were asked for; expected at least 2")
+        if n_labelled == 0:
+            raise UserError("no image is labelled; give labels for some images of some classes")
+        if self.n_known > n_classes:
+            raise UserError(
+                f"{self.n_known} classes are labelled but only {n_classes} were asked for; "
+                "the number of classes counts the known and the new ones"
+            )
+        if n_classes > len(self):
+            raise UserError(f"{n_classes} classes were asked for, but there are only {len(self)} images")
+        if n_classes - self.n_known > n_unlabelled:
+            raise UserError(
+                f"{n_classes} classes were asked for: {n_classes - self.n_known} new ones, "
+                f"but only {counted(n_unlabelled, 'image')} without a label"
+            )
+        return [*self.notes, *self._small_counts(n_classes, n_unlabelled)]
+
+    def _small_counts(self, n_classes: int, n_unlabelled: int) -> list[str]:
+        warnings = []
+        if n_unlabelled == 0:
+            warnings.append("every image is labelled: there is nothing to discover")
+        elif n_classes == self.n_known:
+            warnings.append(f"all {n_classes} classes are known: no new one will be found")
+        if self.n_known == 1:
+            warnings.append(f"only one class is labelled ({self.known[0]!r}); two or more work better")
+        single = [name for name, count in self.counts().items() if count == 1]
+        if single:
+            warnings.append(f"{counted(len(single), 'known class')} with a single labelled image: {some_of(single, 5)}")
+        return warnings
+
+    def _without_empty_classes(self, why: str) -> "Collection":
+        present = np.unique(self.labels[self.labelled])
+        if len(present) == self.n_known:
+            return self
+        new_id = np.full(self.n_known + 1, UNLABELLED, dtype=np.int64)  # the last place is for label -1
+        new_id[present] = np.arange(len(present))
+        gone = [name for i, name in enumerate(self.known) if i not in set(present.tolist())]
+        notes = tuple(f"known class {name!r} {why} and counts as new" for name in gone)
+        known = tuple(self.known[i] for i in present)
+        return Collection(self.images, new_id[self.labels], known, self.notes + notes)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true class of images, by image name: for scoring only, never for training.
+
+    ``unmatched`` counts the rows of a truth file whose images are not there.
+    """
+
+    labels: Mapping[str, str]
+    unmatched: int = 0
+
+    def encode(self, collection: Collection) -> NDArray[np.int64]:
+        """Class ids [N]: known names keep their ids, the others follow in sorted order, -1 where there is no truth."""
+        names = [*collection.known, *self._others(collection)]
+        ids = {name: i for i, name in enumerate(names)}
+        truth = (self.labels.get(name) for name in collection.images.names)
+        return np.array([UNLABELLED if label is None else ids[label] for label in truth], dtype=np.int64)
+
+    def n_classes(self, collection: Collection) -> int:
+        """Known classes and the other true ones among the collection's images."""
+        return collection.n_known + len(self._others(collection))
+
+    def _others(self, collection: Collection) -> list[str]:
+        present = {self.labels[name] for name in collection.images.names if name in self.labels}
+        return sorted(present - set(collection.known))
+
+
+def check_not_reserved(names: Iterable[str]) -> None:
+    taken = sorted({name for name in names if _FOUND_GROUP.fullmatch(name)})
+    if taken:
+        raise UserError(f"label {some_of(taken, 3)}: names like 'new-001' are kept for found groups; rename it")

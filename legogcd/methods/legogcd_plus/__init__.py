@@ -1,0 +1,1 @@
+"""legogcd+, ours: LegoGCD behind whitened features, with an estimated class prior."""

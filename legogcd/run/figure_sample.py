@@ -1,0 +1,131 @@
+"""What a scored run keeps for its figures: features of a few classes, and how sure it is of the known images."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+
+from legogcd.collection import Collection, Truth
+from legogcd.errors import UserError
+from legogcd.files import replacing
+from legogcd.run import Outcome
+from legogcd.training.checkpoint import load_tensors
+
+SAMPLE = "sample.safetensors"
+_CLASSES = "classes"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A few classes' images as a run sees them, and its confidence in every unlabelled image of a known class."""
+
+    features: NDArray[np.float32]  # [n, D] at length 1
+    classes: NDArray[np.int64]  # [n] positions in `names`
+    names: tuple[str, ...]  # the true classes, known ones first
+    n_known: int  # how many of `names` are known
+    confidence: NDArray[np.float32]  # [M] of the unlabelled images whose true class is known
+    in_known: NDArray[np.bool_]  # [M] whether the run sorted them into a known class, right or wrong
+
+
+def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Path) -> None:
+    """Leave in a run folder what the figures need of a scored run."""
+    unreadable = outcome.discovery.unreadable
+    rows = [row for row, name in enumerate(collection.images.names) if name not in unreadable]
+    readable = collection if len(rows) == len(collection) else collection.keep(rows)
+    positions = choose_sample(readable, truth)
+    assert outcome.features is not None
+    found = outcome.discovery
+    features = outcome.features(positions)
+    write_sample(out, readable, truth, positions, features, found.predicted, found.confidence)
+
+
+def choose_sample(
+    collection: Collection, truth: Truth, seed: int = 0, classes: int = 5, per_class: int = 100
+) -> NDArray[np.int64]:
+    """Positions [n], ascending, of unlabelled images of ``classes`` known and as many novel classes.
+
+    Classes and images are drawn by ``seed`` from the collection and its truth alone, so every method shows the same.
+    Classes without an unlabelled image are passed over; where there are fewer classes or images, fewer are chosen.
+    """
+    random = np.random.default_rng(seed)
+    codes = _unlabelled_codes(collection, truth)
+    present = np.unique(codes[codes >= 0])
+    chosen = []
+    for candidates in (present[present < collection.n_known], present[present >= collection.n_known]):
+        for code in np.sort(random.permutation(candidates)[:classes]):
+            chosen.append(random.permutation(np.flatnonzero(codes == code))[:per_class])
+    return np.sort(np.concatenate(chosen)).astype(np.int64) if chosen else np.zeros(0, np.int64)
+
+
+def write_sample(
+    folder: Path,
+    collection: Collection,
+    truth: Truth,
+    positions: NDArray[np.int64],
+    features: NDArray[np.floating],
+    predicted: NDArray[np.integer],
+    confidence: NDArray[np.floating],
+) -> None:
+    """Write ``sample.safetensors``: the chosen images' features [n, D], all images' classes [N] and confidences [N].
+
+    Features are kept at length 1 and in fp16: prototypes look at their direction only.
+    """
+    if len(features) != len(positions) or not len(predicted) == len(confidence) == len(collection):
+        raise ValueError(
+            f"{len(features)} features for {len(positions)} positions; {len(predicted)} predictions and "
+            f"{len(confidence)} confidences for {len(collection)} images"
+        )
+    codes = _unlabelled_codes(collection, truth)
+    shown, first, classes = np.unique(codes[positions], return_index=True, return_inverse=True)
+    if len(shown) and shown[0] < 0:
+        raise ValueError("positions must be of unlabelled images whose true class is known")
+    names = [truth.labels[collection.images.names[position]] for position in positions[first]]
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    old = (codes >= 0) & (codes < collection.n_known)
+    tensors = {
+        "features": torch.from_numpy(features / np.maximum(lengths, 1e-12)).half(),
+        "classes": torch.from_numpy(classes.astype(np.int64)),
+        "confidence": torch.from_numpy(confidence[old].astype(np.float32)),
+        "in_known": torch.from_numpy(predicted[old] < collection.n_known),
+    }
+    about = {"names": names, "n_known": int((shown < collection.n_known).sum())}
+    with replacing(folder / SAMPLE) as temporary:  # one metadata key: the order of several is not kept by safetensors
+        save_file(tensors, temporary, metadata={_CLASSES: json.dumps(about, ensure_ascii=False)})
+
+
+def read_sample(folder: Path) -> Sample:
+    """The sample a run kept; the user's mistake where there is none or where it is something else."""
+    path = folder / SAMPLE
+    if not path.is_file():
+        raise UserError(f"{folder} has no {SAMPLE}; it is written when truth is given")
+    tensors, metadata = load_tensors(path)
+    try:
+        about = json.loads(metadata[_CLASSES])
+        sample = Sample(
+            tensors["features"].float().numpy(),
+            tensors["classes"].long().numpy(),
+            tuple(map(str, about["names"])),
+            int(about["n_known"]),
+            tensors["confidence"].float().numpy(),
+            tensors["in_known"].bool().numpy(),
+        )
+    except (KeyError, ValueError, TypeError):
+        raise UserError(f"{path} does not hold a run's sample; run again with truth to have it written") from None
+    whole = (
+        sample.features.ndim == 2
+        and sample.classes.shape == (len(sample.features),)
+        and sample.confidence.shape == sample.in_known.shape
+        and (sample.classes.size == 0 or 0 <= sample.classes.min() <= sample.classes.max() < len(sample.names))
+    )
+    if not whole:
+        raise UserError(f"{path} contradicts itself; run again with truth to have it written anew")
+    return sample
+
+
+def _unlabelled_codes(collection: Collection, truth: Truth) -> NDArray[np.int64]:
+    """True class ids [N], -1 where an image is labelled or its truth is not known."""
+    return np.where(collection.labelled, -1, truth.encode(collection))

@@ -1,0 +1,170 @@
+"""What a run will cost on this machine, from a few seconds of doing it with a few of its images."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from legogcd.clustering import starts_for
+from legogcd.collection import Collection
+from legogcd.display import Quiet
+from legogcd.errors import UserError
+from legogcd.methods import build_method
+from legogcd.run.own_process import own_memory
+from legogcd.run.pipeline import Job, Prepared, prepare
+from legogcd.training.draw import MOST_CLUSTERED
+from legogcd.training.loop import EVALUATION_BATCH, Trainee, train
+from legogcd.training.optimizer import build_optimizer
+from legogcd.vision.views.encode import Encoder
+from legogcd.vision.views.kept import Keeping, kept_already
+from legogcd.vision.views.opening import affordable_views
+from legogcd.wording import human_bytes, human_seconds
+
+_FIRST, _FEWEST, _MOST = 4, 16, 256  # images that are encoded: to see how long one takes, and then
+_SECONDS = 5.0  # spent on encoding, and about as many on training
+_STEPS = 4  # in one timing of training
+_CLUSTERED = 4000  # random directions that are clustered
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Seconds, bytes and counts of a run; ``encode`` is 0 where the views are kept already."""
+
+    images: int
+    views: int
+    steps: int
+    epochs: int
+    encode: float
+    start: float
+    step: float
+    evaluation: float
+    disk: int
+    memory: int
+    kept: bool
+
+    @property
+    def train(self) -> float:
+        """Seconds from kept views to a result: the prototypes' start, all steps, the last look at every image."""
+        return self.start + self.epochs * self.steps * self.step + self.evaluation
+
+    @property
+    def total(self) -> float:
+        return self.encode + self.train
+
+    def lines(self) -> list[str]:
+        """For people."""
+        each = f"{self.steps} steps an epoch, {1000 * self.step:.0f} ms each"
+        views = f"{self.views} views and the evaluation view of {self.images} images"
+        encode = "nothing to do: they are kept already" if self.kept else human_seconds(self.encode)
+        return [
+            f"keeping    {encode} ({views})",
+            f"disk       {human_bytes(self.disk)}",
+            f"training   {human_seconds(self.train)} ({self.epochs} epochs of {each})",
+            f"memory     {human_bytes(self.memory)}",
+            f"in all     {human_seconds(self.total)}",
+        ]
+
+
+def plan(job: Job, display: Quiet | None = None) -> Plan:
+    """Measure what the job's parts take with a sample of its images, and add up what the whole will.
+
+    Scoring after every epoch and the report come on top.
+    """
+    display, count, views = display or Quiet(), len(job.collection), job.keeping.views
+    if views == "fresh":
+        raise UserError("only runs with kept views can be planned; --views fresh encodes everything anew each epoch")
+    job.collection.check(job.n_classes)
+    with tempfile.TemporaryDirectory() as folder:
+        display.note("encoding a few images")
+        prepared, per_image = _encode_some(job, Path(folder))
+        display.note("training on them")
+        step, evaluation, memory = _train_some(prepared, count)
+    backbone, runtime = prepared.backbone, prepared.runtime
+    start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
+    encoder = Encoder(backbone, runtime.device, runtime.precision)
+    keeping = Keeping(encoder, job.collection.images, views, job.keeping.seed, job.keeping.dtype)
+    kept = kept_already(keeping, job.keeping.folder) is not None
+    if not kept and affordable_views(count, keeping.bytes_per_view, views, job.keeping.budget()) != views:
+        display.warn(f"{human_bytes(keeping.size_on_disk)} are more than the disk budget allows (--disk-budget)")
+    return Plan(
+        images=count,
+        views=views,
+        steps=count // min(job.recipe.batch_size, count),
+        epochs=job.recipe.epochs,
+        encode=0.0 if kept else count * per_image,
+        start=start + (count * evaluation if start else 0.0),
+        step=step,
+        evaluation=count * evaluation,
+        disk=keeping.size_on_disk,
+        memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
+        kept=kept,
+    )
+
+
+def _encode_some(job: Job, folder: Path) -> tuple[Prepared, float]:
+    """A sample of the collection with its views kept in ``folder``, and the seconds one image took."""
+    order = np.random.default_rng(0).permutation(len(job.collection))
+    first = _keep(job, order[:_FIRST], folder / "first")  # the first images are slow: memory is asked for
+    count = int(np.clip(_SECONDS * _FIRST / first.views.seconds, _FEWEST, _MOST))
+    sample = order[:count] if len(order) <= count + _FIRST else order[_FIRST : _FIRST + count]
+    prepared = _keep(job, sample, folder / "sample")
+    return prepared, prepared.views.seconds / len(sample)
+
+
+def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
+    images = job.collection.images.subset(rows)
+    labels = np.where(np.arange(len(rows)) % 2, -1, np.arange(len(rows)) % job.collection.n_known)
+    sample = Collection(images, labels, job.collection.known)
+    return prepare(replace(job, collection=sample, keeping=replace(job.keeping, cache=folder)), Quiet())
+
+
+def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
+    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory the process then holds."""
+    job, recipe = prepared.job, prepared.job.recipe
+    with torch.random.fork_rng(devices=[]):
+        method = build_method(job.method, prepared.backbone.dim, job.n_classes, job.collection.n_known, recipe)
+    method = method.to(prepared.runtime.device)
+    places = torch.arange(_STEPS * min(recipe.batch_size, n_images)) % len(prepared.rows)
+    labels = torch.where(places % 2 == 0, places % max(1, job.collection.n_known), -1)
+    trainee = Trainee(
+        prepared.views.source, prepared.rows[places], labels, prepared.backbone.tail, method, prepared.runtime
+    )
+    step = 0.0
+    if recipe.epochs:
+        one = recipe.with_settings({"epochs": 1, "start": "random"})
+        optimizer = build_optimizer(trainee.tail, method, one)
+        step = _typical(lambda: train(trainee, optimizer, one, seed=0)) / _STEPS
+    evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
+    evaluation = _typical(lambda: list(trainee.evaluation_features(evaluated))) / len(evaluated)
+    return step, evaluation, own_memory()
+
+
+def _start_some(job: Job, dim: int) -> float:
+    """Seconds that finding a start for the prototypes takes, from a smaller search among random directions."""
+    whole = min(len(job.collection), MOST_CLUSTERED)
+    part = min(whole, _CLUSTERED)
+    random = np.random.default_rng(0)
+    centers = random.normal(size=(job.n_classes, dim))
+    features = (centers[np.arange(part) % job.n_classes] + random.normal(size=(part, dim))).astype(np.float32)
+    classes = np.arange(part) % job.n_classes
+    labels = np.where((np.arange(part) // job.n_classes % 2 == 0) & (classes < job.collection.n_known), classes, -1)
+    method = build_method(job.method, dim, job.n_classes, job.collection.n_known, job.recipe)
+    began = time.perf_counter()
+    method.start(features, labels, 0)
+    share = part * starts_for(part, job.n_classes) / (whole * starts_for(whole, job.n_classes))
+    return (time.perf_counter() - began) / share
+
+
+def _typical(work: Callable[[], object], times: int = 3) -> float:
+    """Seconds of the middle one of some tries after a first one, which is slow."""
+    work()
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - began)
+    return sorted(seconds)[len(seconds) // 2]

@@ -1,0 +1,1 @@
+"""Views of images: drawn, encoded, kept on disk, read back."""

@@ -1,0 +1,123 @@
+"""Get the views a run asks for within the disk it may use: kept, fewer kept, or fresh ones."""
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from platformdirs import user_cache_path
+
+from legogcd.collection import Images
+from legogcd.display import Quiet
+from legogcd.vision.decode import UnreadableImage, read_rgb
+from legogcd.vision.views.draw import ViewRule
+from legogcd.vision.views.encode import Encoder, map_ahead
+from legogcd.vision.views.fresh import FreshViews
+from legogcd.vision.views.kept import Keeping, KeptViews, keep, kept_already
+from legogcd.vision.views.source import ViewSource
+from legogcd.wording import human_bytes
+
+DEFAULT_VIEWS = 4
+Views = int | Literal["fresh"]
+
+
+@dataclass(frozen=True)
+class KeepingRules:
+    """How many views to keep, where, in what form, and how much disk they may take (None: half of what is free)."""
+
+    views: Views = DEFAULT_VIEWS
+    cache: Path | None = None
+    disk_budget: int | None = None
+    dtype: str = "bf16"
+    seed: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return self.cache or user_cache_path("legogcd")
+
+    def budget(self) -> int:
+        if self.disk_budget is not None:
+            return self.disk_budget
+        there = next(path for path in (self.folder.absolute(), *self.folder.absolute().parents) if path.exists())
+        return shutil.disk_usage(there).free // 2
+
+
+@dataclass(frozen=True)
+class OpenedViews:
+    """A source of views, and the images that turned out unreadable, by row."""
+
+    source: ViewSource
+    unreadable: dict[int, str]
+    seconds: float
+
+
+def affordable_views(n_images: int, bytes_per_view: int, wanted: int, budget: int) -> int | None:
+    """The most random views that fit beside the evaluation view: ``wanted`` to 2, else 0 (it alone), else None.
+
+    >>> affordable_views(1000, 30_000, wanted=8, budget=150_000_000)
+    4
+    >>> affordable_views(1000, 30_000, wanted=8, budget=60_000_000), affordable_views(1000, 30_000, 8, 1_000)
+    (0, None)
+    """
+    fitting = budget // (n_images * bytes_per_view) - 1
+    if fitting >= min(wanted, 2):
+        return min(wanted, fitting)
+    return 0 if fitting >= 0 else None
+
+
+def open_views(encoder: Encoder, images: Images, rules: KeepingRules, display: Quiet) -> OpenedViews:
+    """Kept views from the cache, built where missing; fewer of them, then fresh ones, where the disk is short."""
+    began = time.monotonic()
+    wanted = 0 if rules.views == "fresh" else rules.views
+    keeping = Keeping(encoder, images, wanted, rules.seed, rules.dtype)
+    if kept_already(keeping, rules.folder) is None:
+        affordable = affordable_views(len(images), keeping.bytes_per_view, wanted, rules.budget())
+        if affordable != wanted:
+            _tell_shortage(affordable, keeping, rules, display)
+        if affordable is None:
+            source: ViewSource = FreshViews(encoder, images)
+            return OpenedViews(source, _find_unreadable(images, encoder.rule, display), time.monotonic() - began)
+        if affordable != wanted:
+            keeping = Keeping(encoder, images, affordable, rules.seed, rules.dtype)
+    kept = _keep_with_progress(keeping, rules, display)
+    source = kept if keeping.views >= 2 else FreshViews(encoder, images, kept)
+    return OpenedViews(source, kept.unreadable, time.monotonic() - began)
+
+
+def _keep_with_progress(keeping: Keeping, rules: KeepingRules, display: Quiet) -> KeptViews:
+    kept = kept_already(keeping, rules.folder)
+    what = f"{keeping.views} views and the evaluation view" if keeping.views else "the evaluation view"
+    if kept is not None:
+        display.note(f"using kept views of {len(keeping.images)} images ({what}) in {kept.folder}")
+        return kept
+    display.note(
+        f"keeping {what} of {len(keeping.images)} images: {human_bytes(keeping.size_on_disk)} in {rules.folder}"
+    )
+    with display.counting("encoding images", len(keeping.images)) as progress:
+        return keep(keeping, rules.folder, progress)
+
+
+def _tell_shortage(affordable: int | None, keeping: Keeping, rules: KeepingRules, display: Quiet) -> None:
+    need, have = human_bytes(keeping.size_on_disk), human_bytes(rules.budget())
+    instead = "encoding fresh views every epoch, which is slow" if not affordable else f"keeping {affordable} views"
+    display.warn(
+        f"{keeping.views} kept views need {need}, the disk budget is {have}: {instead} (--disk-budget, --cache)"
+    )
+
+
+def _find_unreadable(images: Images, rule: ViewRule, display: Quiet) -> dict[int, str]:
+    def check(row: int) -> str | None:
+        try:
+            read_rgb(images.item(row), size_hint=rule.resize)
+        except UnreadableImage as unreadable:
+            return unreadable.reason
+        return None
+
+    bad: dict[int, str] = {}
+    with display.counting("checking images", len(images)) as progress:
+        for row, reason in enumerate(map_ahead(check, range(len(images)), ahead=64)):
+            if reason is not None:
+                bad[row] = reason
+            progress(row + 1)
+    return bad

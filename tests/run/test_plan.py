@@ -1,0 +1,104 @@
+"""A plan's counts and sizes are those of the run that follows; its times come from doing the same with a few images."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from legogcd.collection import find_images, from_folders
+from legogcd.display import Quiet
+from legogcd.errors import UserError
+from legogcd.methods import ParametricRecipe, published_recipe
+from legogcd.run import Job, KeepingRules, prepare
+from legogcd.run.plan import Plan, plan
+
+
+@pytest.fixture
+def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
+    collection, _ = from_folders(find_images(pictures), ["blue", "green"])
+    recipe = ParametricRecipe(epochs=7, batch_size=10, start="kmeans", projector_hidden=32, projector_out=16)
+    keeping = KeepingRules(3, cache=tmp_path / "cache")
+    return Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, device="cpu")
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*.bin"))
+
+
+def test_the_disk_and_the_steps_are_what_the_run_then_takes(job: Job, tmp_path: Path) -> None:
+    planned = plan(job)
+    assert (planned.images, planned.views, planned.steps, planned.epochs) == (32, 3, 3, 7)
+    assert not planned.kept
+    assert not (tmp_path / "cache").exists() or size_of(tmp_path / "cache") == 0  # nothing is left behind
+    prepare(job, Quiet())
+    assert size_of(tmp_path / "cache") == planned.disk
+
+
+def test_times_add_up_and_all_parts_were_measured(job: Job) -> None:
+    planned = plan(job)
+    for seconds in (planned.encode, planned.start, planned.step, planned.evaluation):
+        assert seconds > 0
+    assert planned.train == pytest.approx(planned.start + 21 * planned.step + planned.evaluation)
+    assert planned.total == pytest.approx(planned.encode + planned.train)
+    assert planned.memory > 10**7
+
+
+def test_views_that_are_kept_cost_nothing(job: Job) -> None:
+    prepare(job, Quiet())
+    planned = plan(job)
+    assert planned.kept
+    assert planned.encode == 0
+    assert "kept already" in planned.lines()[0]
+
+
+def test_a_method_that_trains_nothing_has_no_steps(job: Job) -> None:
+    planned = plan(replace(job, method="kmeans", recipe=published_recipe("kmeans")))
+    assert planned.epochs == 0
+    assert planned.step == 0
+
+
+def test_fresh_views_cannot_be_planned(job: Job) -> None:
+    with pytest.raises(UserError, match="kept views"):
+        plan(replace(job, keeping=replace(job.keeping, views="fresh")))
+
+
+def test_lines_are_readable() -> None:
+    planned = Plan(
+        images=5994,
+        views=4,
+        steps=46,
+        epochs=200,
+        encode=7200.0,
+        start=3.0,
+        step=0.25,
+        evaluation=9.0,
+        disk=9_060_000_000,
+        memory=1_900_000_000,
+        kept=False,
+    )
+    text = "\n".join(planned.lines())
+    assert "2.0 hours (4 views and the evaluation view of 5994 images)" in text
+    assert "disk       9.06 GB" in text
+    assert "39 minutes (200 epochs of 46 steps an epoch, 250 ms each)" in text
+
+
+def test_the_command_needs_no_labels(
+    pictures: Path, tiny_vit: Path, run_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    done = run_cli(
+        *("plan", pictures, "--classes", 4, "--backbone", tiny_vit, "--image-size", 32, "--epochs", 2),
+        *("--views", 2, "--cache", tmp_path / "cache", "--set", "batch_size=8"),
+    )
+    assert done.exit_code == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["keeping", "disk", "training", "memory", "in"]
+
+
+@pytest.mark.parametrize(("classes", "message"), [("many", "expected a number, or auto"), (1, "at least 2")])
+def test_classes_are_read_and_checked_as_discover_does(
+    pictures: Path, run_cli: Callable[..., Any], classes: object, message: str
+) -> None:
+    done = run_cli("plan", pictures, "--classes", classes)
+    assert done.exit_code == 2
+    assert message in done.stderr
