@@ -11,15 +11,15 @@ from sklearn.datasets import load_digits
 from legogcd.clustering import kmeans
 from legogcd.collection import find_images, from_folders
 from legogcd.display import Screen
-from legogcd.evaluation import forgetting, scoring
-from legogcd.methods import choose_recipe
+from legogcd.evaluation import scoring
 from legogcd.report import draw_contact_sheet, draw_curves
-from legogcd.run import Job, KeepingRules, discover, prepare
+from legogcd.run import Job, RunOptions, discover, prepare
+from legogcd.run.scored import forgotten
 from legogcd.wording import percent
 
 KNOWN_DIGITS = ("0", "1", "2", "3", "4")
 DIGITS = 1797
-IMAGE_SIZE = 96  # the digits are 8 × 8 pixels: a larger input only costs time
+OPTIONS = RunOptions(n_classes=10, image_size=96, held_out=0)  # digits of 8 × 8 pixels: a larger input only costs time
 
 
 def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
@@ -31,21 +31,13 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
     score = scoring(truth)
     rows: list[tuple[str, dict[str, Any], float | None]] = []
     for method in ("simgcd", "legogcd", "legogcd+"):
-        job = Job(
-            collection,
-            n_classes=10,
-            method=method,
-            recipe=choose_recipe("default", method, "efficientnet-lite0"),
-            image_size=IMAGE_SIZE,
-            keeping=KeepingRules(cache=out / "kept-views"),
-            seed=seed,
-        )
+        job = Job(collection, OPTIONS.changed(method=method, cache=out / "kept-views", seed=seed))
         if not rows:
             rows.append(("k-means", _kmeans_scores(job, score), None))
         outcome = discover(job, out / method, score=score, display=display)
         draw_curves(outcome.metrics, out / method / "curves.png", f"digits: {method}, seed {seed}")
         draw_contact_sheet(outcome.discovery, collection.images, out / method / "groups.png")
-        rows.append((method, outcome.metrics[-1], forgetting([entry["old"] for entry in outcome.metrics])))
+        rows.append((method, outcome.metrics[-1], forgotten(outcome.metrics)))
     say(f"\n{collection.labelled.sum()} of {len(collection)} digits labelled (0-4); scored on the others, seed {seed}")
     say(f"{'':<10}{'All':>7}{'Old':>7}{'New':>7}{'forgetting of Old':>20}")
     for name, scores, lost in rows:
@@ -57,7 +49,7 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
 
 
 def write_digits(folder: Path, count: int) -> Path:
-    """The first ``count`` digits as PNG, 64 × 64, in a folder a class."""
+    """The first ``count`` digits as PNG, 64 × 64, one folder per class."""
     digits = load_digits()
     for number, (image, target) in enumerate(zip(digits.images[:count], digits.target[:count], strict=True)):
         place = folder / str(target)
@@ -69,7 +61,7 @@ def write_digits(folder: Path, count: int) -> Path:
 
 def _kmeans_scores(job: Job, score: Callable[..., dict[str, float | None]]) -> dict[str, float | None]:
     prepared = prepare(job, Screen())
-    return score(prepared.collection, kmeans(prepared.directions(), job.n_classes, seed=job.seed).labels)
+    return score(prepared.collection, kmeans(prepared.directions(), job.n_classes, seed=job.options.seed).labels)
 
 
 def _free(folder: Path) -> Path:

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from legogcd.cli.options import Run
 from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.edits import Edit
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")]
 ImageOption = Annotated[
     list[str] | None,
     typer.Option("--images", metavar="PATH...", help="Images, by their paths in predictions.csv; one or more."),
 ]
-ImageFile = Annotated[Path | None, typer.Option("--file", help="Text file with one image path a line.")]
+ImageFile = Annotated[Path | None, typer.Option("--file", help="Text file with one image path per line.")]
 
 
 def name(
@@ -68,7 +68,7 @@ def confirm(
 
     With --images, every path that follows is an image: legogcd confirm run --images a.jpg b.jpg
     """
-    from legogcd.edits import confirmation
+    from legogcd.run.categories import confirmation
 
     listed = _listed(file)
     if images is None:
@@ -81,32 +81,33 @@ def undo(
     run: Run, list_: Annotated[bool, typer.Option("--list", help="Only show the edits, with their numbers.")] = False
 ) -> None:
     """Take back the last edit that is in force; again, the one before."""
-    from legogcd.edits import Undo, log_lines
+    from legogcd.edits import Undo
+    from legogcd.run.categories import edit_lines
 
     if list_:
-        for line in log_lines(run) or ["no edits yet"]:
+        for line in edit_lines(run) or ["no edits yet"]:
             typer.echo(line)
     else:
         _append(run, Undo())
 
 
 def _append(run: Path, edit: "Edit") -> None:
-    from legogcd.edits import append_edit, summary_line
+    from legogcd.run.categories import append_edit, summary_line
 
     typer.echo(summary_line(run, append_edit(run, edit)))
 
 
 def _listed(file: Path | None) -> list[str]:
-    """The paths in a file, one a line."""
+    """The paths in a file, one per line."""
     if file is None:
         return []
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        raise UserError(f"--file {file} is not UTF-8 text; expected one image path a line") from None
+        raise UserError(f"--file {file} is not UTF-8 text; expected one image path per line") from None
     except OSError as error:
         raise UserError(f"cannot read --file {file}: {error.strerror}") from None
     paths = [line.rstrip("\r") for line in lines if line.strip()]
     if not paths:
-        raise UserError(f"--file {file} is empty; expected one image path a line")
+        raise UserError(f"--file {file} is empty; expected one image path per line")
     return paths

@@ -6,21 +6,20 @@ from typing import Annotated
 import typer
 
 from legogcd.cli import options as o
+from legogcd.run.options import RunOptions
 
 
+@o.spelled_out
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    run: o.Run,
     images: Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder of images, searched recursively, or one.")],
     out: Annotated[Path, typer.Option(help="The table to write: .csv, .jsonl or .parquet.")],
+    options: Annotated[RunOptions, o.Only("device", "threads")],
     unsure_below: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Confidence below which an image is unsure; default: found by the run."),
     ] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="Where the backbone's weights are now, if they moved since the run.")
-    ] = None,
-    device: o.OnDevice = o.Device.auto,
-    threads: o.Threads = None,
+    backbone: o.MovedBackbone = None,
 ) -> None:
     """Sort other images with what a run has learned: category, known or novel, how sure, and whether to rely on it.
 
@@ -31,14 +30,15 @@ def predict(
     The table has the columns path, category, status, confidence and unsure. Names and merges made since the run are
     in it. Any number of images takes the same memory.
     """
+    from legogcd.run.prediction_tables import check_format
+
+    check_format(out)
     from legogcd.collection import as_images
     from legogcd.display import Screen
     from legogcd.run.predict import predict_run
-    from legogcd.run.prediction_tables import check_format
     from legogcd.wording import left_out
 
     display = Screen()
-    check_format(out)
     found = as_images([images] if images.is_file() else images)
     predicted = predict_run(
         run,
@@ -46,8 +46,8 @@ def predict(
         out,
         unsure_below=unsure_below,
         backbone=backbone,
-        device=device.value,
-        threads=threads,
+        device=options.device,
+        threads=options.threads,
         display=display,
     )
     if predicted.unreadable:

@@ -6,17 +6,16 @@ from typing import Annotated
 import typer
 
 from legogcd.cli import options as o
+from legogcd.run.options import RunOptions
 
 
+@o.spelled_out
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    run: o.Run,
+    options: Annotated[RunOptions, o.Only("device", "cache")],
     out: Annotated[Path | None, typer.Option(help="The HTML file to write; default: report.html in RUN.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Where the images are now, if they moved since the run.")] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="Where the backbone's weights are now, if they moved since the run.")
-    ] = None,
-    device: o.OnDevice = o.Device.auto,
-    cache: o.Cache = None,
+    images: o.MovedImages = None,
+    backbone: o.MovedBackbone = None,
 ) -> None:
     """Write a page about a run: what to check first, every group, a map of all images, curves and settings.
 
@@ -26,5 +25,7 @@ def report(
     from legogcd.display import Screen
     from legogcd.report.page import report_run
 
-    written = report_run(run, out, images=images, backbone=backbone, device=device.value, cache=cache, display=Screen())
+    written = report_run(
+        run, out, images=images, backbone=backbone, device=options.device, cache=options.cache, display=Screen()
+    )
     typer.echo(f"report: {written}")

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from legogcd.cli import options as o
 from legogcd.cli.datasets import ROOT_VARIABLE
 from legogcd.errors import UserError
+from legogcd.run.options import RunOptions
 
 if TYPE_CHECKING:
     from legogcd.evaluation.results import ResultBook
     from legogcd.paper.reproduce.published_tables import Cell
     from legogcd.paper.reproduce.trials import Protocol
+
+
+_BY_PROTOCOL = ("epochs", "backbone", "image_size")
+_CHANGEABLE = o.Only(*_BY_PROTOCOL, "settings", "views", "machine", unset=_BY_PROTOCOL)
 
 
 class Form(StrEnum):
@@ -21,6 +27,7 @@ class Form(StrEnum):
     latex = "latex"
 
 
+@o.spelled_out
 def reproduce(
     what: Annotated[
         str,
@@ -30,6 +37,7 @@ def reproduce(
             "ablation-beta, ablation-threshold or seeds.",
         ),
     ],
+    options: Annotated[RunOptions, _CHANGEABLE],
     root: Annotated[
         Path | None,
         typer.Option(envvar=ROOT_VARIABLE, help="A data set's folder, or one that holds several. Not with --collect."),
@@ -48,20 +56,8 @@ def reproduce(
     ] = False,
     collect: Annotated[bool, typer.Option("--collect", help="Run nothing; show what the results hold.")] = False,
     form: Annotated[Form, typer.Option("--format", help="How the table is printed.")] = Form.markdown,
-    out: Annotated[Path, typer.Option(help="Folder for reproduce.csv, reproduce.json and the runs.")] = Path("results"),
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a published setting; shown in a row of its own."),
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Default: 200, or 20 with --quick.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for reproduce.csv and the runs.")] = Path("results"),
     images: Annotated[int | None, typer.Option(min=1, help="Most images of a split; default: all.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="Default: facebook/dino-vitb16, the paper's.")] = None,
-    image_size: Annotated[int | None, typer.Option(help="Default: 224 pixels.")] = None,
-    views: Annotated[str, typer.Option(help="Random views kept of each image, or fresh, as published (slow).")] = "4",
-    cache: Annotated[Path | None, typer.Option(help="Where kept views live; default: your cache folder.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
-    threads: Annotated[int | None, typer.Option(help="CPU threads; default: all cores.")] = None,
 ) -> None:
     """Run the paper's experiments on your copies of its data sets and print ours beside its figures.
 
@@ -82,8 +78,7 @@ def reproduce(
     is_table = what in table_names()
     cells = paper_table(what).cells if is_table else [Cell(_dataset(what), name) for name in methods]
     if not collect and what != "table1":
-        protocol = _protocol(root, quick, set_, epochs, images, backbone, image_size, views, cache)
-        protocol = _on(protocol, device, precision, threads)
+        protocol = _protocol(root, quick, images, options)
         _run_missing(_runnable(cells, protocol), seeds, protocol, book, out / "runs")
     if is_table:
         typer.echo(_table(what, form, book, root), nl=False)
@@ -113,42 +108,14 @@ def _dataset(name: str) -> str:
     return name
 
 
-def _protocol(
-    root: Path | None,
-    quick: bool,
-    pairs: list[str] | None,
-    epochs: int | None,
-    images: int | None,
-    backbone: str | None,
-    image_size: int | None,
-    views: str,
-    cache: Path | None,
-) -> "Protocol":
-    from legogcd.paper.reproduce.trials import QUICK_EPOCHS, QUICK_IMAGES, QUICK_PIXELS, Protocol
-    from legogcd.run import KeepingRules
+def _protocol(root: Path | None, quick: bool, images: int | None, options: RunOptions) -> "Protocol":
+    from legogcd.paper.reproduce.trials import PUBLISHED, QUICK, QUICK_IMAGES, Protocol
 
     if root is None:
         raise UserError(f"--root is needed: the folder of the data sets (or set {ROOT_VARIABLE}); see legogcd datasets")
-    if views != "fresh" and not (views.isdecimal() and int(views) >= 2):
-        raise UserError(f"--views {views}: expected a number from 2 up, or fresh")
-    settings = dict(pair.split("=", 1) for pair in pairs or [] if "=" in pair)
-    if len(settings) != len(pairs or []):
-        raise UserError("--set: expected different NAME=VALUE pairs, like beta=1")
-    return Protocol(
-        root,
-        backbone=backbone or ("efficientnet-lite0" if quick else "facebook/dino-vitb16"),
-        image_size=image_size or (QUICK_PIXELS if quick else 224),
-        epochs=epochs or (QUICK_EPOCHS if quick else None),
-        most_images=images or (QUICK_IMAGES if quick else None),
-        keeping=KeepingRules("fresh" if views == "fresh" else int(views), cache),
-        settings=settings,
-    )
-
-
-def _on(protocol: "Protocol", device: str, precision: str, threads: int | None) -> "Protocol":
-    from dataclasses import replace
-
-    return replace(protocol, device=device, precision=precision, threads=threads)
+    usual = (QUICK if quick else PUBLISHED).model_dump(include=set(_BY_PROTOCOL))
+    chosen = options.model_dump(include=options.model_fields_set)
+    return Protocol(root, PUBLISHED.changed(**(usual | chosen)), images or (QUICK_IMAGES if quick else None))
 
 
 def _runnable(cells: "list[Cell]", protocol: "Protocol") -> "list[Cell]":
@@ -171,7 +138,7 @@ def _run_missing(cells: "list[Cell]", seeds: int, protocol: "Protocol", book: "R
 
     display = Screen()
     for cell in cells:
-        protocol.recipe(cell)  # a setting that one of them lacks is said before anything long
+        protocol.options_of(cell).chosen_recipe()  # a setting that one of them lacks is said before anything long
     runs = list(missing_runs(cells, seeds, protocol, book))
     for number, (cell, seed) in enumerate(runs, start=1):
         display.note(f"run {number} of {len(runs)}")

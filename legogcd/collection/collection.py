@@ -1,7 +1,6 @@
 """Images with the labels they have, and, apart from them, the truth that only scores."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,6 @@ from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
 
 UNLABELLED = -1
-_FOUND_GROUP = re.compile(r"new-\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +119,10 @@ class Truth:
         truth = (self.labels.get(name) for name in collection.images.names)
         return np.array([UNLABELLED if label is None else ids[label] for label in truth], dtype=np.int64)
 
+    def encode_unlabelled(self, collection: Collection) -> NDArray[np.int64]:
+        """Class ids [N] as `encode` gives them, -1 also where an image is labelled: what is scored."""
+        return np.where(collection.labelled, UNLABELLED, self.encode(collection))
+
     def n_classes(self, collection: Collection) -> int:
         """Known classes and the other true ones among the collection's images."""
         return collection.n_known + len(self._others(collection))
@@ -128,9 +130,3 @@ class Truth:
     def _others(self, collection: Collection) -> list[str]:
         present = {self.labels[name] for name in collection.images.names if name in self.labels}
         return sorted(present - set(collection.known))
-
-
-def check_not_reserved(names: Iterable[str]) -> None:
-    taken = sorted({name for name in names if _FOUND_GROUP.fullmatch(name)})
-    if taken:
-        raise UserError(f"label {some_of(taken, 3)}: names like 'new-001' are kept for found groups; rename it")

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from legogcd.collection.collection import Truth, check_not_reserved
+from legogcd.collection.collection import Truth
+from legogcd.collection.group_names import check_not_reserved
 from legogcd.collection.images import ImageFiles, is_file, is_image_name
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of

@@ -1,27 +1,22 @@
-"""edits.jsonl: reading it, replaying it, and appending to it safely."""
+"""The log of edits: reading it, replaying it, and appending to it safely."""
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from legogcd.edits.edit import Change, Edit, Undo, from_line, to_line
 from legogcd.edits.state import State
 from legogcd.errors import UserError
-from legogcd.run.folder import PREDICTIONS, read_predictions, run_file
 
 if sys.platform != "win32":
     import fcntl
 
-EDITS = "edits.jsonl"
 
-
-def read_edits(folder: Path) -> list[Edit]:
+def read_log(path: Path) -> list[Edit]:
     """The whole log, edits that were taken back too; number n is line n. A last line cut off by a crash is left out."""
-    run_file(folder, PREDICTIONS)
-    path = folder / EDITS
     return _parse(path, path.read_bytes())[0] if path.exists() else []
 
 
@@ -35,28 +30,23 @@ def in_force(edits: Sequence[Edit]) -> list[tuple[int, Change]]:
             try:
                 _resolve_undo(edit, standing)
             except UserError as error:
-                raise UserError(f"{EDITS} line {number} does not fit the lines before it: {error}") from None
+                raise UserError(f"edits.jsonl line {number} does not fit the lines before it: {error}") from None
             standing.pop()
     return standing
 
 
-def read_state(folder: Path) -> State:
-    """Where every image of a run is now."""
-    return _replay(State(read_predictions(folder)), read_edits(folder))
-
-
-def append_edit(folder: Path, edit: Edit) -> Edit:
+def append_to_log(path: Path, edit: Edit, start: Callable[[], State]) -> Edit:
     """Check an edit against the current state and write it to the log; returns it as it was written.
 
-    The line is on disk when this returns. Writers wait for each other; each one sees what the others wrote.
+    ``start`` gives the state before any edit. The line is on disk when this returns. Writers wait for each other;
+    each one sees what the others wrote.
     """
-    path = folder / EDITS
     if not path.exists():
-        _resolve(folder, edit, [])  # a refused edit leaves no empty log behind
+        _resolve(start, edit, [])  # a refused edit leaves no empty log behind
     with _locked(path) as file:
         content = file.read()
         edits, whole = _parse(path, content)
-        resolved = _resolve(folder, edit, edits)
+        resolved = _resolve(start, edit, edits)
         if whole < len(content):
             file.truncate(whole)
         line = to_line(resolved)
@@ -81,20 +71,20 @@ def _parse(path: Path, content: bytes) -> tuple[list[Edit], int]:
         return edits, len(content) - len(rest)
 
 
-def _replay(state: State, edits: Sequence[Edit]) -> State:
+def replay(state: State, edits: Sequence[Edit]) -> State:
+    """The state after the edits that are in force."""
     for number, edit in in_force(edits):
         try:
             state.apply(state.resolve(edit))
         except UserError as error:
-            raise UserError(f"{EDITS} line {number} does not fit the run: {error}") from None
+            raise UserError(f"edits.jsonl line {number} does not fit the run: {error}") from None
     return state
 
 
-def _resolve(folder: Path, edit: Edit, before: Sequence[Edit]) -> Edit:
+def _resolve(start: Callable[[], State], edit: Edit, before: Sequence[Edit]) -> Edit:
     if isinstance(edit, Undo):  # needs no replay, so that it can take back an edit that does not fit
-        run_file(folder, PREDICTIONS)
         return _resolve_undo(edit, in_force(before))
-    return _replay(State(read_predictions(folder)), before).resolve(edit)
+    return replay(start(), before).resolve(edit)
 
 
 def _resolve_undo(edit: Undo, standing: Sequence[tuple[int, Change]]) -> Undo:

@@ -2,21 +2,14 @@
 
 import difflib
 import posixpath
-import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
+from legogcd.collection.group_names import group_number
 from legogcd.errors import UserError
 from legogcd.wording import some_of
 
-_FOUND_GROUP = re.compile(r"new-(\d+)")
 _NOT_IN_NAMES = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, line and paragraph ends
-
-
-def group_number(name: str) -> int | None:
-    """The number of a group without a name, like 3 of new-003; None for every other name."""
-    found = _FOUND_GROUP.fullmatch(name)
-    return int(found[1]) if found else None
 
 
 def shown(name: str) -> str:

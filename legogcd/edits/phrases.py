@@ -1,11 +1,12 @@
 """Edits in words."""
 
-import shlex
-from pathlib import Path
+from collections.abc import Sequence
 
-from legogcd.edits.edit import Confirm, Edit, Merge, Name, Split, Undo
-from legogcd.edits.log import in_force, read_edits, read_state
-from legogcd.edits.names import group_number, shown
+from legogcd.collection.group_names import group_number
+from legogcd.edits.edit import Change, Confirm, Edit, Merge, Name, Split, Undo
+from legogcd.edits.log import in_force
+from legogcd.edits.names import shown
+from legogcd.edits.state import State
 from legogcd.wording import counted, some_of
 
 
@@ -29,26 +30,8 @@ def described(edit: Edit) -> str:
             return f"undo {edit.of}" if edit.of is not None else "undo"
 
 
-def summary_line(folder: Path, edit: Edit) -> str:
-    """What to tell a person right after ``append_edit`` returned ``edit``."""
-    if isinstance(edit, Undo):
-        assert edit.of is not None
-        return f"took back edit {edit.of}: {described(read_edits(folder)[edit.of - 1])}"
-    return f"{_outcome(folder, edit)}; undo with: legogcd undo {shlex.quote(str(folder))}"
-
-
-def log_lines(folder: Path) -> list[str]:
-    """The log with its numbers; edits that were taken back are marked."""
-    edits = read_edits(folder)
-    standing = {number for number, _ in in_force(edits)}
-    return [
-        f"{number:>4}  {described(edit)}{'' if number in standing or isinstance(edit, Undo) else '  (taken back)'}"
-        for number, edit in enumerate(edits, start=1)
-    ]
-
-
-def _outcome(folder: Path, edit: Name | Merge | Split | Confirm) -> str:
-    state = read_state(folder)
+def outcome_line(edit: Change, state: State) -> str:
+    """What an edit did, told from the state after it."""
     match edit:
         case Name():
             return f"{shown(edit.category)} is now {edit.name!r} ({counted(state.size(edit.name), 'image')})"
@@ -63,6 +46,15 @@ def _outcome(folder: Path, edit: Name | Merge | Split | Confirm) -> str:
             nameless = [name for name in edit.images if group_number(name) is not None]
             hint = f"; still to be named: {_listed(nameless)}" if nameless else ""
             return f"confirmed {_confirmed(edit)}{hint}"
+
+
+def log_lines(edits: Sequence[Edit]) -> list[str]:
+    """The log with its numbers; edits that were taken back are marked."""
+    standing = {number for number, _ in in_force(edits)}
+    return [
+        f"{number:>4}  {described(edit)}{'' if number in standing or isinstance(edit, Undo) else '  (taken back)'}"
+        for number, edit in enumerate(edits, start=1)
+    ]
 
 
 def _confirmed(edit: Confirm) -> str:

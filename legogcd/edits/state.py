@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from legogcd.collection.group_names import group_number, novel_name
 from legogcd.edits.edit import Change, Confirm, Merge, Name, Split
-from legogcd.edits.names import clean_name, find_path, find_spelled, group_number, no_category, no_image, shown
+from legogcd.edits.names import clean_name, find_path, find_spelled, no_category, no_image, shown
 from legogcd.errors import UserError
-from legogcd.run.folder import novel_name
 from legogcd.wording import counted, some_of
 
 
@@ -33,8 +33,10 @@ class State:
         self._known: set[str] = set(predictions["category"][status != "novel"])
         self.labelled: set[str] = set(predictions["path"][status == "labelled"])
         self.confirmed: set[str] = set()
-        self._became: dict[str, str] = {}  # where a category that is gone went
-        numbers = (group_number(name) for name in {*categories, *predictions["predicted"]})
+        self._became: dict[str, str] = {}  # where a name that is gone went
+        self._now: dict[str, str] = {}  # what categories of the run are called now, by what the run called them
+        self._of_the_run = {*categories, *predictions["predicted"]}
+        numbers = (group_number(name) for name in self._of_the_run)
         self._newest = max((number for number in numbers if number is not None), default=0)
 
     def size(self, category: str) -> int:
@@ -42,10 +44,12 @@ class State:
         return len(self._images.get(category, ()))
 
     def now(self, category: str) -> tuple[str, bool]:
-        """What became of a category of the run: its name now, and whether it counts as known."""
-        while category not in self._images and category in self._became:
-            category = self._became[category]
-        return category, category in self._known
+        """What became of a category of the run: its name now, and whether it counts as known.
+
+        Names and merges move a category; images that are split off leave it where it is.
+        """
+        name = self._now.get(category, category)
+        return name, name in self._known
 
     def frame(self) -> pd.DataFrame:
         """One row an image, as predictions.csv, with the categories and statuses of now and ``confirmed``."""
@@ -198,6 +202,10 @@ class State:
             self._known.add(into)
         self._move(self._images.pop(category), into)
         self._became[category] = into
+        carried = [first for first, name in self._now.items() if name == category]
+        if category not in self._now and category in self._of_the_run:
+            carried.append(category)
+        self._now |= dict.fromkeys(carried, into)
 
     def _move(self, images: Iterable[str], into: str) -> None:
         for path in images:

@@ -4,7 +4,7 @@ from legogcd.evaluation.accuracy import Accuracy, clustering_accuracy
 from legogcd.evaluation.agreement import Agreement, agreement
 from legogcd.evaluation.forgetting import forgetting
 from legogcd.evaluation.scorer import Scorer
-from legogcd.evaluation.scoring import evaluate_run, scoring
+from legogcd.evaluation.scoring import scoring
 
 __all__ = [
     "Accuracy",
@@ -12,7 +12,6 @@ __all__ = [
     "Scorer",
     "agreement",
     "clustering_accuracy",
-    "evaluate_run",
     "forgetting",
     "scoring",
 ]

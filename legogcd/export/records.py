@@ -5,14 +5,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from legogcd.collection.images import is_file
-from legogcd.edits import current
 from legogcd.errors import UserError
-from legogcd.run.folder import COLUMNS, read_config
+from legogcd.run.categories import current
+from legogcd.run.config import RunConfig, read_config
+from legogcd.run.discovery import COLUMNS
 
 STATUSES = ("labelled", "known", "novel")
 
@@ -84,15 +84,15 @@ def select(run: Path, images: Path | None, include: Include, needs_images: bool)
         items=tuple(compress(items, there)),
         root=root,
         names=tuple(sorted(set(table["category"]))),
-        model=f"legogcd {config.get('version', '?')}, {config.get('method', '?')}, seed {config.get('seed', '?')}",
+        model=f"legogcd {config.version}, {config.method}, seed {config.options.seed}",
         missing=tuple(item.name for item, is_there in zip(items, there, strict=True) if not is_there),
         not_asked_for=len(table) - len(items),
     )
 
 
-def _image_folder(run: Path, config: dict[str, Any], images: Path | None, needed: bool) -> Path | None:
+def _image_folder(run: Path, config: RunConfig, images: Path | None, needed: bool) -> Path | None:
     """Where the images are: as given, else as the run noted it; absolute, so that links to them hold anywhere."""
-    folder = images or (config.get("images") or {}).get("root")
+    folder = images or config.images.root
     if folder is None:
         if not needed:
             return None

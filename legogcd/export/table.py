@@ -5,7 +5,7 @@ from pathlib import Path
 
 from legogcd.export.format import Settings, Written
 from legogcd.export.records import Selection
-from legogcd.run.folder import COLUMNS
+from legogcd.run.discovery import COLUMNS
 
 
 def write_table(selection: Selection, out: Path, settings: Settings) -> Written:

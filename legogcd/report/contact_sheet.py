@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from legogcd.collection import Images
 from legogcd.files import replacing
-from legogcd.run.folder import Discovery
+from legogcd.run.discovery import Discovery
 from legogcd.vision.decode import UnreadableImage, read_rgb, resize_shorter
 
 _NAME_WIDTH, _GAP, _MARGIN = 190, 4, 12

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from legogcd.collection import Collection, Truth
 from legogcd.errors import UserError
 from legogcd.files import replacing
-from legogcd.run import Outcome
+from legogcd.run.pipeline import Outcome
 from legogcd.training.checkpoint import load_tensors
 
 SAMPLE = "sample.safetensors"
@@ -20,7 +20,7 @@ _CLASSES = "classes"
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class FigureSample:
     """A few classes' images as a run sees them, and its confidence in every unlabelled image of a known class."""
 
     features: NDArray[np.float32]  # [n, D] at length 1
@@ -37,9 +37,9 @@ def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Pat
     rows = [row for row, name in enumerate(collection.images.names) if name not in unreadable]
     readable = collection if len(rows) == len(collection) else collection.keep(rows)
     positions = choose_sample(readable, truth)
-    assert outcome.features is not None
+    assert outcome.features_at is not None
     found = outcome.discovery
-    features = outcome.features(positions)
+    features = outcome.features_at(positions) if outcome.features is None else outcome.features[positions]
     write_sample(out, readable, truth, positions, features, found.predicted, found.confidence)
 
 
@@ -52,7 +52,7 @@ def choose_sample(
     Classes without an unlabelled image are passed over; where there are fewer classes or images, fewer are chosen.
     """
     random = np.random.default_rng(seed)
-    codes = _unlabelled_codes(collection, truth)
+    codes = truth.encode_unlabelled(collection)
     present = np.unique(codes[codes >= 0])
     chosen = []
     for candidates in (present[present < collection.n_known], present[present >= collection.n_known]):
@@ -79,7 +79,7 @@ def write_sample(
             f"{len(features)} features for {len(positions)} positions; {len(predicted)} predictions and "
             f"{len(confidence)} confidences for {len(collection)} images"
         )
-    codes = _unlabelled_codes(collection, truth)
+    codes = truth.encode_unlabelled(collection)
     shown, first, classes = np.unique(codes[positions], return_index=True, return_inverse=True)
     if len(shown) and shown[0] < 0:
         raise ValueError("positions must be of unlabelled images whose true class is known")
@@ -97,7 +97,7 @@ def write_sample(
         save_file(tensors, temporary, metadata={_CLASSES: json.dumps(about, ensure_ascii=False)})
 
 
-def read_sample(folder: Path) -> Sample:
+def read_sample(folder: Path) -> FigureSample:
     """The sample a run kept; the user's mistake where there is none or where it is something else."""
     path = folder / SAMPLE
     if not path.is_file():
@@ -105,7 +105,7 @@ def read_sample(folder: Path) -> Sample:
     tensors, metadata = load_tensors(path)
     try:
         about = json.loads(metadata[_CLASSES])
-        sample = Sample(
+        sample = FigureSample(
             tensors["features"].float().numpy(),
             tensors["classes"].long().numpy(),
             tuple(map(str, about["names"])),
@@ -124,8 +124,3 @@ def read_sample(folder: Path) -> Sample:
     if not whole:
         raise UserError(f"{path} contradicts itself; run again with truth to have it written anew")
     return sample
-
-
-def _unlabelled_codes(collection: Collection, truth: Truth) -> NDArray[np.int64]:
-    """True class ids [N], -1 where an image is labelled or its truth is not known."""
-    return np.where(collection.labelled, -1, truth.encode(collection))

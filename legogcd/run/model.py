@@ -1,10 +1,9 @@
 """A trained model: backbone, heads and class names; saved in a run folder, loaded from one, used on new images."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,21 +14,15 @@ from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
 from legogcd.files import write_text
 from legogcd.methods import Method, build_method, check_method, method_entry
-from legogcd.run.folder import CALIBRATION, CONFIG, MODEL, read_config, run_file
+from legogcd.run.config import RunConfig, read_config
+from legogcd.run.folder import CALIBRATION, CONFIG, MODEL, run_file
 from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
 from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.views.draw import evaluation_view
-from legogcd.vision.views.encode import BATCH_VIEWS, Encoder
-from legogcd.vision.views.kept import as_kept
+from legogcd.vision.features import FeatureBatch, StateBatch, features, stacked, streamed_states
+from legogcd.vision.views.encode import Encoder
 
-
-class Seen(NamedTuple):
-    """A batch of images a model has looked at: their rows, their features [n, D], and the rows it could not read."""
-
-    rows: list[int]
-    features: Tensor | None
-    unreadable: dict[int, str]
+CLASSIFIED_TOGETHER = 4096  # features whose probabilities are computed at once
 
 
 @dataclass
@@ -44,47 +37,42 @@ class Model:
     runtime: Runtime
     calibration: Calibration = field(default_factory=Calibration)
 
-    @torch.no_grad()
-    def look(self, images: Images) -> Iterator[Seen]:
-        """The images' evaluation views through the backbone, batch by batch; one batch is in memory at a time."""
-        encoder = Encoder(self.backbone, self.runtime.device, self.runtime.precision)
-        self.backbone.eval()
-        stream = encoder.stream(
-            images, range(len(images)), lambda row, image: evaluation_view(image, encoder.rule)[None], BATCH_VIEWS
-        )
-        for rows, state, bad in stream:
-            if state is None:
-                yield Seen(rows, None, bad)
-                continue
-            halved = [
-                as_kept(tensor, self.kept_dtype) if half else tensor
-                for tensor, half in zip(state, self.backbone.half, strict=True)
-            ]
-            with self.runtime.autocast():
-                features = self.backbone.tail(tuple(halved)).float()
-            yield Seen(rows, features, bad)
+    @property
+    def encoder(self) -> Encoder:
+        return Encoder(self.backbone, self.runtime.device, self.runtime.precision)
 
-    def features(self, images: Images) -> Iterator[Tensor]:
-        """Features [n, D] of the images, in batches; an unreadable one is the caller's mistake."""
-        for seen in self.look(images):
-            for row, reason in seen.unreadable.items():
-                raise UserError(f"{images.names[row]} cannot be read: {reason}")
-            assert seen.features is not None
-            yield seen.features
+    def batches(self, images: Images) -> Iterator[FeatureBatch]:
+        """Features of images, batch by batch; one batch is in memory at a time."""
+        return self.features(streamed_states(self.encoder, images, self.kept_dtype))
+
+    def features(self, states: Iterable[StateBatch]) -> Iterator[FeatureBatch]:
+        """Features of states, wherever they come from."""
+        return features(self.backbone.tail, states, self.runtime)
 
     def transform(self, images: Images) -> np.ndarray:
-        """Features [N, D]."""
-        return torch.cat([batch.cpu() for batch in self.features(images)]).numpy()
+        """Features [N, D]; an unreadable image is the caller's mistake."""
+        return stacked(self._readable(images))
 
     def probabilities(self, images: Images) -> np.ndarray:
-        """Class probabilities [N, K], calibrated, known classes first."""
-        return np.concatenate([self.classify(batch) for batch in self.features(images)])
+        """Class probabilities [N, K], calibrated, known classes first; an unreadable image is the caller's mistake."""
+        return np.concatenate([self.classify(batch) for batch in self._readable(images)])
+
+    def _readable(self, images: Images) -> Iterator[Tensor]:
+        for batch in self.batches(images):
+            for row, reason in batch.unreadable.items():
+                raise UserError(f"{images.names[row]} cannot be read: {reason}")
+            yield batch.features
 
     @torch.no_grad()
     def classify(self, features: Tensor) -> np.ndarray:
         """Calibrated class probabilities [n, K] of features [n, D]."""
         self.method.eval()
         return self.calibration.temper(self.method.probabilities(features).cpu().numpy())
+
+    def classify_array(self, features: np.ndarray) -> np.ndarray:
+        """Calibrated class probabilities [N, K] of features [N, D] in memory."""
+        parts = np.array_split(features, range(CLASSIFIED_TOGETHER, len(features), CLASSIFIED_TOGETHER))
+        return np.concatenate([self.classify(torch.from_numpy(part).to(self.runtime.device)) for part in parts])
 
     def save(self, folder: Path) -> None:
         """model.safetensors: the tail and the heads; calibration.json beside it.
@@ -97,27 +85,26 @@ class Model:
 
 def load_run(
     folder: Path, backbone: str | None = None, device: str = "auto", threads: int | None = None
-) -> tuple[Model, dict[str, Any]]:
+) -> tuple[Model, RunConfig]:
     """The model of a finished run and its configuration; ``backbone`` says where its weights are now if they moved."""
     config = read_config(folder)
+    options = config.options
     path = run_file(folder, MODEL)
     try:
-        settings = config["backbone"]
-        name, fingerprint = backbone or settings["name"], settings["fingerprint"]
-        image_size, train_blocks = settings["image_size"], settings["train_blocks"]
-        known, n_classes = tuple(config["known"]), config["n_classes"]
-        method_name = check_method(config["method"])
-        recipe = method_entry(method_name).recipe.model_validate(config["recipe"])
-        precision, kept_dtype = config["precision"], config["views"]["dtype"]
-    except (KeyError, TypeError, ValueError) as error:
+        method_name = check_method(config.method)
+        recipe = method_entry(method_name).recipe.model_validate(config.recipe)
+    except ValueError as error:
         raise UserError(f"{folder / CONFIG} is not a configuration this version can read ({error})") from None
-    runtime = open_runtime(device, "auto" if precision == "bf16" else precision, threads)
-    loaded = load_backbone(name, image_size=image_size, train_blocks=train_blocks).to(runtime.device)
-    if loaded.fingerprint() != fingerprint:
+    name = backbone or options.backbone
+    runtime = open_runtime(device, "auto" if options.precision == "bf16" else options.precision, threads)
+    loaded = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks).to(runtime.device)
+    if loaded.fingerprint() != config.weights:
         raise UserError(f"the weights of {name} are not those the run was trained on; name the right ones as backbone")
-    method = build_method(method_name, loaded.dim, n_classes, len(known), recipe).to(runtime.device)
+    method = build_method(method_name, loaded.dim, config.n_classes, len(config.known), recipe).to(runtime.device)
     load_model(loaded.tail, method, load_tensors(path)[0])
-    return Model(loaded, method, known, n_classes, kept_dtype, runtime, read_calibration(folder)), config
+    calibration = read_calibration(folder)
+    model = Model(loaded, method, config.known, config.n_classes, options.kept_dtype, runtime, calibration)
+    return model, config
 
 
 def read_calibration(folder: Path) -> Calibration:

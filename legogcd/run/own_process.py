@@ -13,7 +13,7 @@ T = TypeVar("T")
 _INTERVAL = 0.05  # seconds between two looks
 
 
-def apart(function: Callable[..., T], *arguments: Any) -> tuple[T, int]:
+def in_own_process(function: Callable[..., T], *arguments: Any) -> tuple[T, int]:
     """What ``function`` returns and the most memory its process had, in bytes; its exceptions are raised here.
 
     Files that are mapped, such as kept views, do not count where the system tells them apart (Linux).

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,46 +10,62 @@ from typing import Any
 import numpy as np
 import torch
 
-from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
+from legogcd.collection import UNLABELLED, Collection, ImageFiles
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration, calibrate
-from legogcd.methods import Method, ParametricRecipe, Recipe, build_method, check_method, directions
-from legogcd.run.folder import CHECKPOINT, Discovery, check_free, write_predictions
+from legogcd.methods import Method, Recipe, build_method, check_method, directions
+from legogcd.run.config import ImagesRecord, RunConfig, begin_run
+from legogcd.run.discovery import Discovery, write_predictions
+from legogcd.run.folder import CHECKPOINT, check_free
 from legogcd.run.model import Model
+from legogcd.run.options import RunOptions
 from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.training.draw import clustering_images
 from legogcd.training.held_out import hold_out
-from legogcd.training.journal import Journal, open_journal
-from legogcd.training.loop import Metrics, Trainee, train
+from legogcd.training.journal import Journal
+from legogcd.training.loop import LabelledViews, Learner, Metrics, train
 from legogcd.training.optimizer import build_optimizer
-from legogcd.version import __version__
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.views.encode import Encoder
-from legogcd.vision.views.opening import KeepingRules, OpenedViews, open_views
+from legogcd.vision.views.opening import OpenedViews, open_views
 from legogcd.wording import left_out
 
 Score = Callable[[Collection, np.ndarray], dict[str, float | None]]
+MOST_HANDED_OVER = 50_000  # images whose features stay in memory for whoever asks next
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that decides what a run computes."""
+    """A collection, and everything that decides what a run computes of it."""
 
     collection: Collection
-    n_classes: int
-    method: str = "legogcd"
-    recipe: Recipe = field(default_factory=ParametricRecipe)
-    backbone: str = "efficientnet-lite0"
-    image_size: int = 224
-    train_blocks: int = 1
-    keeping: KeepingRules = field(default_factory=KeepingRules)
-    held_out: float = 0.0  # share of the labels that calibrate the confidence instead of training
-    seed: int = 0
-    device: str = "auto"
-    precision: str = "auto"
-    threads: int | None = None
+    options: RunOptions
     name: str = ""  # of the collection, for titles
+
+    @property
+    def n_classes(self) -> int:
+        if not isinstance(self.options.n_classes, int):
+            raise UserError("n_classes is needed: how many categories there are in all, known and new")
+        return self.options.n_classes
+
+    @property
+    def method(self) -> str:
+        return check_method(self.options.method_name)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return self.options.chosen_recipe()
+
+    def changed(self, **options: Any) -> "Job":
+        """The same job with other options."""
+        return replace(self, options=self.options.changed(**options))
+
+    def build_method(self, dim: int) -> Method:
+        """The method for features [·, dim], before any training; the same seed gives the same one."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.options.seed)
+            return build_method(self.method, dim, self.n_classes, self.collection.n_known, self.recipe)
 
 
 @dataclass(frozen=True)
@@ -59,10 +75,9 @@ class Outcome:
     discovery: Discovery
     model: Model
     metrics: list[Metrics]
-    config: dict[str, Any]
-    features: Callable[[np.ndarray | None], np.ndarray] | None = (
-        None  # trained [n, D], of all images or at some positions
-    )
+    config: RunConfig
+    features: np.ndarray | None = None  # [N, D] trained, of a run that has just ended and is not too large
+    features_at: Callable[[np.ndarray], np.ndarray] | None = None  # the same at some positions, of any run
 
 
 @dataclass
@@ -72,14 +87,14 @@ class Prepared:
     job: Job
     runtime: Runtime
     backbone: Backbone
-    views: OpenedViews
+    opened: OpenedViews
     collection: Collection
-    rows: torch.Tensor
+    rows: torch.Tensor  # [N] the collection's images among all of the job's
 
     @cached_property
     def held_out(self) -> np.ndarray:
         """Positions of the labelled images whose labels training does not see."""
-        return hold_out(self.collection.labels, self.job.held_out, self.job.seed)
+        return hold_out(self.collection.labels, self.job.options.held_out, self.job.options.seed)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -88,13 +103,52 @@ class Prepared:
         labels[self.held_out] = UNLABELLED
         return labels
 
-    def trainee(self, method: Method) -> Trainee:
-        labels = torch.from_numpy(self.labels)
-        return Trainee(self.views.source, self.rows, labels, self.backbone.tail, method, self.runtime)
+    @property
+    def views(self) -> LabelledViews:
+        return LabelledViews(self.opened.source, self.rows, torch.from_numpy(self.labels))
+
+    def learner(self, method: Method) -> Learner:
+        return Learner(self.backbone.tail, method, self.runtime)
 
     def directions(self, positions: np.ndarray | None = None) -> np.ndarray:
         """The untrained features at length 1 [n, D], of all images or of those at some positions."""
-        return directions(self.trainee(Method()).features(positions))
+        return directions(self.learner(Method()).features(self.views, positions))
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        names = self.job.collection.images.names
+        return {names[row]: reason for row, reason in sorted(self.opened.unreadable.items())}
+
+    def model(self) -> Model:
+        """The model before it has learned anything."""
+        job = replace(self.job, collection=self.collection)
+        method = job.build_method(self.backbone.dim).to(self.runtime.device)
+        known, dtype = self.collection.known, job.options.kept_dtype
+        return Model(self.backbone, method, known, job.n_classes, dtype, self.runtime)
+
+    def config(self) -> RunConfig:
+        """Everything needed to repeat the run and to load its model."""
+        job, collection = self.job, self.collection
+        images = job.collection.images
+        return RunConfig(
+            name=job.name,
+            options=job.options.changed(
+                method=job.method,
+                device=self.runtime.device.type,
+                precision=self.runtime.precision,
+                threads=torch.get_num_threads(),
+            ),
+            method=job.method,
+            recipe=job.recipe.model_dump(mode="json"),
+            weights=self.backbone.fingerprint(),
+            known=collection.known,
+            images=ImagesRecord(
+                root=str(images.root) if isinstance(images, ImageFiles) else None,
+                count=len(collection),
+                labelled=int(collection.labelled.sum()),
+                unreadable=self.unreadable,
+            ),
+        )
 
 
 def discover(
@@ -116,100 +170,84 @@ def discover(
     prepared = prepare(job, display)
     for warning in prepared.collection.check(job.n_classes):
         display.warn(warning)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(job.seed)
-        method = build_method(
-            job.method, prepared.backbone.dim, job.n_classes, prepared.collection.n_known, job.recipe
-        ).to(prepared.runtime.device)
-    model = Model(
-        prepared.backbone, method, prepared.collection.known, job.n_classes, job.keeping.dtype, prepared.runtime
-    )
-    config = _config(prepared)
-    journal = None
+    model, config, journal = prepared.model(), prepared.config(), None
     if out is not None:
-        journal = open_journal(out, config, resume)
-        journal.time("views", prepared.views.seconds)
-    metrics = _train(prepared, method, journal, score, display)
+        begin_run(out, config, resume)
+        journal = Journal(out)
+        journal.time("views", prepared.opened.seconds)
+    metrics = _train(prepared, model.method, journal, score, display)
     model.calibration = _calibrate(prepared, model)
     if out is not None:
         model.save(out)
-    discovery = _sort(prepared, model)
+    discovery, features = _sort(prepared, model)
     if out is not None:
         write_predictions(out, discovery)
         shutil.rmtree((out / CHECKPOINT).parent, ignore_errors=True)
-    return Outcome(discovery, model, metrics, config, prepared.trainee(method).features)
+    learner, views = prepared.learner(model.method), prepared.views
+    return Outcome(discovery, model, metrics, config, features, lambda positions: learner.features(views, positions))
 
 
-def sort_others(model: Model, images: Images, keeping: KeepingRules, display: Quiet | None = None) -> np.ndarray:
-    """Classes [N] a trained model gives to other images, such as a test split; -1 where one cannot be read.
-
-    Their evaluation views are kept, so that the next model on the same backbone need not encode them again.
-    """
-    encoder = Encoder(model.backbone, model.runtime.device, model.runtime.precision)
-    views = open_views(encoder, images, replace(keeping, views="fresh"), display or Quiet())
-    rows = torch.tensor([row for row in range(len(images)) if row not in views.unreadable])
-    labels = torch.full_like(rows, UNLABELLED)
-    trainee = Trainee(views.source, rows, labels, model.backbone.tail, model.method, model.runtime)
-    predicted = np.full(len(images), UNLABELLED)
-    predicted[rows.numpy()] = trainee.predict()
-    return predicted
+def prepare(job: Job, display: Quiet) -> Prepared:
+    """Load the backbone, open the views and leave unreadable images out."""
+    options = job.options
+    runtime = open_runtime(options.device, options.precision, options.threads)
+    backbone = load_backbone(options.backbone, image_size=options.image_size, train_blocks=options.train_blocks)
+    backbone = backbone.to(runtime.device)
+    display.note(f"{options.backbone} on {runtime.describe()}")
+    images = job.collection.images
+    encoder = Encoder(backbone, runtime.device, runtime.precision)
+    opened = open_views(encoder, images, options.view_options(), display)
+    rows = [row for row in range(len(images)) if row not in opened.unreadable]
+    prepared = Prepared(job, runtime, backbone, opened, job.collection.keep(rows), torch.tensor(rows))
+    if prepared.unreadable:
+        display.warn(left_out(prepared.unreadable))
+    if not rows:
+        raise UserError("none of the images can be read")
+    return prepared
 
 
 def save_run(outcome: Outcome, out: Path) -> None:
     """Write the run folder of an outcome that was computed without one."""
-    journal = open_journal(out, outcome.config, resume=False)
+    begin_run(out, outcome.config, resume=False)
+    journal = Journal(out)
     for metrics in outcome.metrics:
         journal.add(metrics)
     outcome.model.save(out)
     write_predictions(out, outcome.discovery)
 
 
-def prepare(job: Job, display: Quiet) -> Prepared:
-    """Load the backbone, open the views and leave unreadable images out."""
-    runtime = open_runtime(job.device, job.precision, job.threads)
-    backbone = load_backbone(job.backbone, image_size=job.image_size, train_blocks=job.train_blocks).to(runtime.device)
-    display.note(f"{job.backbone} on {runtime.describe()}")
-    images = job.collection.images
-    views = open_views(Encoder(backbone, runtime.device, runtime.precision), images, job.keeping, display)
-    if views.unreadable:
-        display.warn(left_out({images.names[row]: reason for row, reason in sorted(views.unreadable.items())}))
-    rows = [row for row in range(len(images)) if row not in views.unreadable]
-    if not rows:
-        raise UserError("none of the images can be read")
-    return Prepared(job, runtime, backbone, views, job.collection.keep(rows), torch.tensor(rows))
-
-
 def _train(
     prepared: Prepared, method: Method, journal: Journal | None, score: Score | None, display: Quiet
 ) -> list[Metrics]:
-    job, recipe = prepared.job, prepared.job.recipe
-    trainee = prepared.trainee(method)
-    optimizer = build_optimizer(trainee.tail, method, recipe)
-    first_epoch = journal.restore(trainee.tail, method, optimizer, recipe.epochs) if journal else 0
+    recipe, seed = prepared.job.recipe, prepared.job.options.seed
+    learner, views = prepared.learner(method), prepared.views
+    optimizer = build_optimizer(learner.tail, method, recipe)
+    first_epoch = journal.restore(learner.tail, method, optimizer, recipe.epochs) if journal else 0
     if first_epoch == 0 and recipe.start == "kmeans":
         display.note("finding a start for the prototypes with semi-supervised k-means")
-        chosen = clustering_images(prepared.labels, job.seed)
-        method.start(trainee.features(chosen), prepared.labels[chosen], job.seed)
+        chosen = clustering_images(prepared.labels, seed)
+        method.start(learner.features(views, chosen), prepared.labels[chosen], seed)
     entries = journal.entries if journal else []
 
     def score_predictions(predicted: np.ndarray) -> dict[str, float | None]:
         assert score is not None
         return score(prepared.collection, predicted)
 
-    with display.training(job.method, recipe.epochs) as show:
+    with display.training(prepared.job.method, recipe.epochs) as show:
 
         def after_epoch(metrics: Metrics) -> None:
             entries.append(metrics)
             if journal:
                 journal.add(metrics)
-                journal.save_if_due(trainee.tail, method, optimizer, metrics["epoch"])
+                journal.save_if_due(learner.tail, method, optimizer, metrics["epoch"])
             show(metrics)
 
         train(
-            trainee,
+            learner,
+            views,
             optimizer,
             recipe,
-            job.seed,
+            seed,
             first_epoch=first_epoch,
             score=score_predictions if score else None,
             after_epoch=after_epoch,
@@ -221,56 +259,28 @@ def _calibrate(prepared: Prepared, model: Model) -> Calibration:
     """What the held-out images say about the confidence of a trained model."""
     if not prepared.held_out.size:
         return Calibration()
-    batches = prepared.trainee(model.method).evaluation_features(torch.from_numpy(prepared.held_out))
+    learner, positions = prepared.learner(model.method), torch.from_numpy(prepared.held_out)
+    batches = learner.evaluation_features(prepared.views, positions)
     probabilities = np.concatenate([model.classify(batch) for batch in batches])
     return calibrate(probabilities, prepared.collection.labels[prepared.held_out])
 
 
-def _sort(prepared: Prepared, model: Model) -> Discovery:
-    predicted, confidence = [], []
-    for batch in prepared.trainee(model.method).evaluation_features():
+def _sort(prepared: Prepared, model: Model) -> tuple[Discovery, np.ndarray | None]:
+    """Every image's class, and the features that were computed on the way, unless there are too many to keep."""
+    predicted, confidence, handed_over = [], [], []
+    for batch in prepared.learner(model.method).evaluation_features(prepared.views):
         probabilities = model.classify(batch)
         predicted.append(probabilities.argmax(axis=1))
         confidence.append(probabilities.max(axis=1))
-    images = prepared.job.collection.images
-    return Discovery(
+        if len(prepared.rows) <= MOST_HANDED_OVER:
+            handed_over.append(batch.cpu().numpy())
+    discovery = Discovery(
         names=prepared.collection.images.names,
         labels=prepared.collection.labels,
         predicted=np.concatenate(predicted),
         confidence=np.concatenate(confidence),
         known=prepared.collection.known,
         n_classes=prepared.job.n_classes,
-        unreadable={images.names[row]: reason for row, reason in prepared.views.unreadable.items()},
+        unreadable=prepared.unreadable,
     )
-
-
-def _config(prepared: Prepared) -> dict[str, Any]:
-    """Everything needed to repeat the run and to load its model; no times, so that repeats are the same bytes."""
-    job, collection = prepared.job, prepared.collection
-    images = job.collection.images
-    return {
-        "version": __version__,
-        "name": job.name,
-        "method": job.method,
-        "recipe": job.recipe.model_dump(),
-        "backbone": {
-            "name": job.backbone,
-            "fingerprint": prepared.backbone.fingerprint(),
-            "image_size": job.image_size,
-            "train_blocks": job.train_blocks,
-        },
-        "views": {"kept": job.keeping.views, "dtype": job.keeping.dtype, "seed": job.keeping.seed},
-        "held_out": job.held_out,
-        "seed": job.seed,
-        "device": prepared.runtime.device.type,
-        "precision": prepared.runtime.precision,
-        "threads": torch.get_num_threads(),
-        "images": {
-            "root": str(images.root) if isinstance(images, ImageFiles) else None,
-            "count": len(collection),
-            "labelled": int(collection.labelled.sum()),
-            "unreadable": {images.names[row]: reason for row, reason in sorted(prepared.views.unreadable.items())},
-        },
-        "known": list(collection.known),
-        "n_classes": job.n_classes,
-    }
+    return discovery, np.concatenate(handed_over) if handed_over else None

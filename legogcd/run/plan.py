@@ -10,20 +10,22 @@ import numpy as np
 import torch
 
 from legogcd.clustering import starts_for
-from legogcd.collection import Collection
+from legogcd.collection import UNLABELLED, Collection, find_images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
-from legogcd.methods import build_method
+from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
 from legogcd.run.pipeline import Job, Prepared, prepare
 from legogcd.training.draw import MOST_CLUSTERED
-from legogcd.training.loop import EVALUATION_BATCH, Trainee, train
+from legogcd.training.loop import LabelledViews, train
 from legogcd.training.optimizer import build_optimizer
+from legogcd.vision.features import EVALUATION_BATCH
 from legogcd.vision.views.encode import Encoder
 from legogcd.vision.views.kept import Keeping, kept_already
 from legogcd.vision.views.opening import affordable_views
 from legogcd.wording import human_bytes, human_seconds
 
+ASSUMED_CLASSES = 100  # where nobody says how many there are
 _FIRST, _FEWEST, _MOST = 4, 16, 256  # images that are encoded: to see how long one takes, and then
 _SECONDS = 5.0  # spent on encoding, and about as many on training
 _STEPS = 4  # in one timing of training
@@ -69,14 +71,30 @@ class Plan:
         ]
 
 
+def assumed_job(images: Path, options: RunOptions) -> Job:
+    """A job without labels: half of the classes count as known and half of the images as labelled."""
+    found = find_images(images)
+    n_classes = options.n_classes
+    if not isinstance(n_classes, int):
+        n_classes = min(ASSUMED_CLASSES, max(2, len(found) // 2))
+    n_known = max(1, n_classes // 2)
+    rows = np.arange(len(found))
+    labels = np.where(rows % 2, UNLABELLED, rows % n_known)
+    known = tuple(f"class {number}" for number in range(n_known))
+    return Job(Collection(found, labels, known), options.changed(n_classes=n_classes))
+
+
 def plan(job: Job, display: Quiet | None = None) -> Plan:
     """Measure what the job's parts take with a sample of its images, and add up what the whole will.
 
     Scoring after every epoch and the report come on top.
     """
-    display, count, views = display or Quiet(), len(job.collection), job.keeping.views
+    display, count, views = display or Quiet(), len(job.collection), job.options.views
+    storage = job.options.view_options()
     if views == "fresh":
         raise UserError("only runs with kept views can be planned; --views fresh encodes everything anew each epoch")
+    if job.options.n_classes == "auto":
+        job = job.changed(n_classes=max(job.collection.n_known, min(ASSUMED_CLASSES, count // 2)))
     job.collection.check(job.n_classes)
     with tempfile.TemporaryDirectory() as folder:
         display.note("encoding a few images")
@@ -86,9 +104,9 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     backbone, runtime = prepared.backbone, prepared.runtime
     start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
     encoder = Encoder(backbone, runtime.device, runtime.precision)
-    keeping = Keeping(encoder, job.collection.images, views, job.keeping.seed, job.keeping.dtype)
-    kept = kept_already(keeping, job.keeping.folder) is not None
-    if not kept and affordable_views(count, keeping.bytes_per_view, views, job.keeping.budget()) != views:
+    keeping = Keeping(encoder, job.collection.images, views, storage.seed, storage.dtype)
+    kept = kept_already(keeping, storage.folder) is not None
+    if not kept and affordable_views(count, keeping.bytes_per_view, views, storage.budget()) != views:
         display.warn(f"{human_bytes(keeping.size_on_disk)} are more than the disk budget allows (--disk-budget)")
     return Plan(
         images=count,
@@ -109,37 +127,34 @@ def _encode_some(job: Job, folder: Path) -> tuple[Prepared, float]:
     """A sample of the collection with its views kept in ``folder``, and the seconds one image took."""
     order = np.random.default_rng(0).permutation(len(job.collection))
     first = _keep(job, order[:_FIRST], folder / "first")  # the first images are slow: memory is asked for
-    count = int(np.clip(_SECONDS * _FIRST / first.views.seconds, _FEWEST, _MOST))
+    count = int(np.clip(_SECONDS * _FIRST / first.opened.seconds, _FEWEST, _MOST))
     sample = order[:count] if len(order) <= count + _FIRST else order[_FIRST : _FIRST + count]
     prepared = _keep(job, sample, folder / "sample")
-    return prepared, prepared.views.seconds / len(sample)
+    return prepared, prepared.opened.seconds / len(sample)
 
 
 def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
     images = job.collection.images.subset(rows)
     labels = np.where(np.arange(len(rows)) % 2, -1, np.arange(len(rows)) % job.collection.n_known)
     sample = Collection(images, labels, job.collection.known)
-    return prepare(replace(job, collection=sample, keeping=replace(job.keeping, cache=folder)), Quiet())
+    return prepare(replace(job, collection=sample).changed(cache=folder), Quiet())
 
 
 def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
     """Seconds of a step at the job's batch size, of an image's evaluation, and the memory the process then holds."""
     job, recipe = prepared.job, prepared.job.recipe
-    with torch.random.fork_rng(devices=[]):
-        method = build_method(job.method, prepared.backbone.dim, job.n_classes, job.collection.n_known, recipe)
-    method = method.to(prepared.runtime.device)
+    method = prepared.model().method
     places = torch.arange(_STEPS * min(recipe.batch_size, n_images)) % len(prepared.rows)
     labels = torch.where(places % 2 == 0, places % max(1, job.collection.n_known), -1)
-    trainee = Trainee(
-        prepared.views.source, prepared.rows[places], labels, prepared.backbone.tail, method, prepared.runtime
-    )
+    learner = prepared.learner(method)
+    views = LabelledViews(prepared.opened.source, prepared.rows[places], labels)
     step = 0.0
     if recipe.epochs:
         one = recipe.with_settings({"epochs": 1, "start": "random"})
-        optimizer = build_optimizer(trainee.tail, method, one)
-        step = _typical(lambda: train(trainee, optimizer, one, seed=0)) / _STEPS
+        optimizer = build_optimizer(learner.tail, method, one)
+        step = _typical(lambda: train(learner, views, optimizer, one, seed=0)) / _STEPS
     evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
-    evaluation = _typical(lambda: list(trainee.evaluation_features(evaluated))) / len(evaluated)
+    evaluation = _typical(lambda: list(learner.evaluation_features(views, evaluated))) / len(evaluated)
     return step, evaluation, own_memory()
 
 
@@ -152,7 +167,7 @@ def _start_some(job: Job, dim: int) -> float:
     features = (centers[np.arange(part) % job.n_classes] + random.normal(size=(part, dim))).astype(np.float32)
     classes = np.arange(part) % job.n_classes
     labels = np.where((np.arange(part) // job.n_classes % 2 == 0) & (classes < job.collection.n_known), classes, -1)
-    method = build_method(job.method, dim, job.n_classes, job.collection.n_known, job.recipe)
+    method = job.build_method(dim)
     began = time.perf_counter()
     method.start(features, labels, 0)
     share = part * starts_for(part, job.n_classes) / (whole * starts_for(whole, job.n_classes))

@@ -1,20 +1,21 @@
-"""Look at images batch by batch with a trained model; nothing but the current batch is in memory."""
+"""A finished run on other images, batch by batch; nothing but the current batch is in memory."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
-from legogcd.collection import Images
+from legogcd.collection import UNLABELLED, Images
 from legogcd.display import Quiet
-from legogcd.edits import named_now
-from legogcd.evaluation.calibration import Calibration
-from legogcd.run.folder import class_names
+from legogcd.run.categories import Categories
 from legogcd.run.model import Model, load_run
 from legogcd.run.prediction_tables import open_table
+from legogcd.vision.features import stored_states
+from legogcd.vision.views.opening import KeepingRules, open_views
 from legogcd.wording import counted
 
 COLUMNS = ("path", "category", "status", "confidence", "unsure")
@@ -39,50 +40,31 @@ class Predicted:
 
 
 class Predictor:
-    """A trained model with the names its classes have: prototypes that were merged count as one category.
+    """A trained model with the names its classes have: prototypes that were merged count as one category."""
 
-    ``categories`` has (name, known) for every prototype.
-    """
-
-    def __init__(self, model: Model, categories: Sequence[tuple[str, bool]]) -> None:
-        self.model = model
-        self.names = list(dict.fromkeys(name for name, _ in categories))
-        place = {name: number for number, name in enumerate(self.names)}
-        self._column = np.array([place[name] for name, _ in categories])  # [K] a prototype's category
-        known = {name for name, is_known in categories if is_known}
-        self._status = np.array(["known" if name in known else "novel" for name in self.names])
-
-    @property
-    def calibration(self) -> Calibration:
-        return self.model.calibration
+    def __init__(self, model: Model, categories: Categories) -> None:
+        self.model, self.categories = model, categories
 
     def tables(self, images: Images, unreadable: dict[str, str]) -> Iterator[pd.DataFrame]:
         """The columns ``COLUMNS`` for one batch of images after the other; unreadable ones are noted and left out."""
-        names = np.array(self.names, dtype=object)
-        for seen in self.model.look(images):
-            unreadable |= {images.names[row]: reason for row, reason in seen.unreadable.items()}
-            if seen.features is None:
+        names = np.array(self.categories.names, dtype=object)
+        status = np.where(self.categories.known, "known", "novel")
+        for batch in self.model.batches(images):
+            unreadable |= {images.names[row]: reason for row, reason in batch.unreadable.items()}
+            if not batch.rows:
                 continue
-            belief = self._belief(self.model.classify(seen.features))
+            belief = self.categories.belief(self.model.classify(batch.features))  # [n, C]
             best = belief.argmax(axis=1)
             confidence = belief[np.arange(len(best)), best]
             yield pd.DataFrame(
                 {
-                    "path": [images.names[row] for row in seen.rows],
+                    "path": [images.names[row] for row in batch.rows],
                     "category": names[best],
-                    "status": self._status[best],
+                    "status": status[best],
                     "confidence": np.round(confidence.astype(float), 4),
-                    "unsure": self.calibration.unsure(confidence),
+                    "unsure": self.model.calibration.unsure(confidence),
                 }
             )
-
-    def _belief(self, probabilities: np.ndarray) -> np.ndarray:
-        """Probabilities of prototypes [n, K] as those of categories [n, C]."""
-        if len(self.names) == len(self._column):
-            return probabilities
-        belief = np.zeros((len(probabilities), len(self.names)), probabilities.dtype)
-        np.add.at(belief.T, self._column, probabilities.T)
-        return belief
 
 
 def open_predictor(
@@ -97,7 +79,7 @@ def open_predictor(
     model, _ = load_run(run, backbone, device, threads)
     if unsure_below is not None:
         model.calibration = replace(model.calibration, threshold=unsure_below)
-    return Predictor(model, named_now(run, class_names(model.known, model.n_classes)))
+    return Predictor(model, Categories.of_run(run, model.known, model.n_classes))
 
 
 def predict_run(
@@ -124,3 +106,16 @@ def predict_run(
                 found.add(table)
                 progress(sum(found.counts.values()) + len(found.unreadable))
     return found
+
+
+def classes_of(model: Model, images: Images, storage: KeepingRules, display: Quiet | None = None) -> np.ndarray:
+    """Classes [N] a trained model gives to other images, such as a test split; -1 where one cannot be read.
+
+    Their evaluation views are kept, so that the next model on the same backbone need not encode them again.
+    """
+    opened = open_views(model.encoder, images, replace(storage, views="fresh"), display or Quiet())
+    rows = torch.tensor([row for row in range(len(images)) if row not in opened.unreadable])
+    predicted = np.full(len(images), UNLABELLED)
+    for batch in model.features(stored_states(opened.source, rows, model.runtime.device)):
+        predicted[batch.rows] = model.classify(batch.features).argmax(axis=1)
+    return predicted

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from torch import Tensor
 
 from legogcd.errors import UserError
 from legogcd.vision.views.encode import autocast
@@ -33,6 +34,9 @@ class Runtime:
 
     def autocast(self) -> torch.autocast:
         return autocast(self.device, self.precision)
+
+    def backward(self, loss: Tensor) -> None:
+        self.accelerator.backward(loss)
 
     def describe(self) -> str:
         count = torch.get_num_threads()

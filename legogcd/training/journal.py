@@ -1,4 +1,4 @@
-"""A run folder while it grows: metrics and times by epoch, checkpoints, and going on after an interruption."""
+"""A training while it goes on: metrics and times by epoch, checkpoints, and going on after an interruption."""
 
 import json
 import time
@@ -9,17 +9,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from legogcd.errors import UserError
 from legogcd.files import write_text
-from legogcd.run.folder import CHECKPOINT, CONFIG, METRICS, MODEL, TIMING, read_config, read_metrics, write_config
 from legogcd.training.checkpoint import load_checkpoint, load_model, load_tensors, save_checkpoint
+from legogcd.training.files import CHECKPOINT, METRICS, MODEL, TIMING, read_metrics
 from legogcd.training.loop import Metrics
 
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
 
 
 class Journal:
-    """Appends an entry an epoch to metrics.jsonl, and its time, which differs between repeats, to timing.jsonl."""
+    """Appends one entry per epoch to metrics.jsonl, and its time, which differs between repeats, to timing.jsonl."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,19 +53,6 @@ class Journal:
         write_text(self.folder / METRICS, "".join(_line(entry) for entry in self.entries))
         self._began = time.monotonic()
         return done
-
-
-def open_journal(folder: Path, config: Mapping[str, Any], resume: bool) -> Journal:
-    """Begin a run folder, or go on with one that was begun with the same configuration."""
-    if resume and (folder / CONFIG).exists():
-        before, now = read_config(folder), json.loads(json.dumps(config))
-        differing = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-        if differing:
-            raise UserError(f"{folder} was begun with another {', '.join(differing)}; resume with the same settings")
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_config(folder, config)
-    return Journal(folder)
 
 
 def _line(entry: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
-"""The loop: draw, look at two views, descend; after an epoch, say what happened. PAPER section 2 in one screen."""
+"""The loop: draw two views, descend; after an epoch, say what happened. PAPER section 2 in one screen."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,67 +10,67 @@ from torch import Tensor, nn
 
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
-from legogcd.run.runtime import Runtime
 from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
+from legogcd.vision.features import Compute, features, on_device, stacked, stored_states
 from legogcd.vision.tail import KeptState
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.source import ViewSource
 from legogcd.vision.views.workers import ahead
 
-EVALUATION_BATCH = 256
 Metrics = dict[str, Any]
-Made = TypeVar("Made")
 
 
 @dataclass
-class Trainee:
-    """Everything a step touches: whose views, which rows of them, the labels they have, and what learns."""
+class LabelledViews:
+    """What is learned from: images by their rows in a source of views, and the labels training sees of them."""
 
     source: ViewSource
     rows: Tensor  # [N] the images' rows in the source
     labels: Tensor  # [N], -1 = unlabelled
+
+    def pairs(
+        self, batch_size: int, generator: torch.Generator, device: torch.device
+    ) -> Iterator[tuple[Tensor, KeptState]]:
+        """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead."""
+
+        def drawn() -> Iterator[tuple[Tensor, KeptState]]:
+            for batch in balanced_batches(self.labels, batch_size, generator):
+                yield batch, on_device(self.source.pair(self.rows[batch], generator), device)
+
+        return ahead(drawn()) if isinstance(self.source, KeptViews) else drawn()
+
+
+@dataclass
+class Learner:
+    """What learns, and where: the backbone's tail and a method's heads."""
+
     tail: nn.Module
     method: Method
-    runtime: Runtime
+    compute: Compute
 
-    def to_device(self, state: KeptState) -> KeptState:
-        return tuple(part.to(self.runtime.device, non_blocking=True) for part in state)
-
-    def fetched(self, states: Iterator[Made]) -> Iterator[Made]:
-        """The source's states as they come; kept ones are fetched while the one before is used."""
-        return ahead(states) if isinstance(self.source, KeptViews) else states
-
-    def pairs(self, batch_size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, KeptState]]:
-        """An epoch's draws: positions [B], and two views of each image [2·B, ...]."""
-        for batch in balanced_batches(self.labels, batch_size, generator):
-            yield batch, self.to_device(self.source.pair(self.rows[batch], generator))
-
-    @torch.no_grad()
-    def evaluation_features(self, positions: Tensor | None = None) -> Iterator[Tensor]:
+    def evaluation_features(self, views: LabelledViews, positions: Tensor | None = None) -> Iterator[Tensor]:
         """The evaluation views' features in batches [n, D], of all images or of those at some positions."""
-        self.tail.eval()
-        batches = torch.split(self.rows if positions is None else self.rows[positions], EVALUATION_BATCH)
-        for state in self.fetched(self.to_device(self.source.evaluation(rows)) for rows in batches):
-            with self.runtime.autocast():
-                features = self.tail(state)
-            yield features.float()
+        rows = views.rows if positions is None else views.rows[positions]
+        for batch in features(self.tail, stored_states(views.source, rows, self.compute.device), self.compute):
+            yield batch.features
 
-    def features(self, positions: np.ndarray | None = None) -> np.ndarray:
+    def features(self, views: LabelledViews, positions: np.ndarray | None = None) -> np.ndarray:
         """The evaluation views' features [N, D], of all images or of those at some positions."""
         chosen = None if positions is None else torch.from_numpy(positions)
-        return torch.cat([batch.cpu() for batch in self.evaluation_features(chosen)]).numpy()
+        return stacked(self.evaluation_features(views, chosen))
 
     @torch.no_grad()
-    def predict(self) -> np.ndarray:
+    def predict(self, views: LabelledViews) -> np.ndarray:
         """Every image's class [N]."""
         self.method.eval()
-        best = [self.method.probabilities(batch).argmax(-1) for batch in self.evaluation_features()]
+        best = [self.method.probabilities(batch).argmax(-1) for batch in self.evaluation_features(views)]
         return torch.cat(best).cpu().numpy()
 
 
 def train(
-    trainee: Trainee,
+    learner: Learner,
+    views: LabelledViews,
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     seed: int,
@@ -84,34 +84,34 @@ def train(
     ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it. A method that
     trains nothing has one entry, of epoch 0.
     """
-    tail, method, runtime = trainee.tail, trainee.method, trainee.runtime
+    tail, method, compute = learner.tail, learner.method, learner.compute
 
     def after(metrics: Metrics) -> None:
         ready = method.predicts_while_training
         if not ready and metrics["epoch"] == recipe.epochs:
-            chosen = clustering_images(trainee.labels.numpy(), seed)
-            method.finish(trainee.features(chosen), trainee.labels.numpy()[chosen], seed)
+            chosen = clustering_images(views.labels.numpy(), seed)
+            method.finish(learner.features(views, chosen), views.labels.numpy()[chosen], seed)
             ready = True
         if score is not None and ready:
-            metrics |= score(trainee.predict())
+            metrics |= score(learner.predict(views))
         after_epoch(metrics)
 
     if recipe.epochs == 0:
         after(EpochLog(-1).metrics())
     for epoch in range(first_epoch, recipe.epochs):
-        method.before_epoch(epoch, trainee.evaluation_features, trainee.labels)
+        method.before_epoch(epoch, lambda: learner.evaluation_features(views), views.labels)
         tail.train()
         method.train()
         set_rate(optimizer, rate_at(recipe, epoch))
         generator = epoch_generator(seed, epoch)
         log = EpochLog(epoch)
-        for batch, state in trainee.fetched(trainee.pairs(recipe.batch_size, generator)):
-            labels = trainee.labels[batch].to(runtime.device)
-            with runtime.autocast():
-                features = tail(state).unflatten(0, (2, len(batch)))  # [2, B, D]
-                step = method.step(features, labels, epoch, batch.to(runtime.device))
+        for batch, state in views.pairs(recipe.batch_size, generator, compute.device):
+            labels = views.labels[batch].to(compute.device)
+            with compute.autocast():
+                pair = tail(state).unflatten(0, (2, len(batch)))  # [2, B, D]
+                step = method.step(pair, labels, epoch, batch.to(compute.device))
             optimizer.zero_grad(set_to_none=True)
-            runtime.accelerator.backward(step.loss)
+            compute.backward(step.loss)
             optimizer.step()
             log.add(step)
         metrics = log.metrics()

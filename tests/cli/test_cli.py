@@ -104,7 +104,7 @@ def test_folders_as_labels_need_no_class_count(discover, pictures: Path, tmp_pat
     done = discover(pictures, "--labels", "folders", "--known", "blue,green", "--labelled-share", 0.25)
     assert done.exit_code == 0, done.stderr
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert (config["n_classes"], config["known"], config["images"]["labelled"]) == (4, ["blue", "green"], 4)
+    assert (config["options"]["n_classes"], config["known"], config["images"]["labelled"]) == (4, ["blue", "green"], 4)
 
 
 def test_a_second_run_uses_the_kept_views(discover, pictures: Path, labels: Path, tmp_path: Path) -> None:

@@ -22,16 +22,18 @@ from legogcd.edits import (
     Name,
     Split,
     Undo,
+)
+from legogcd.errors import UserError
+from legogcd.run.categories import (
     append_edit,
     confirmation,
     confirmed_labels,
     current,
-    log_lines,
+    edit_lines,
     read_edits,
     summary_line,
 )
-from legogcd.errors import UserError
-from legogcd.run.folder import read_predictions
+from legogcd.run.discovery import read_predictions
 
 ROWS = [
     ("owl/1.jpg", "owl", "labelled", "owl"),
@@ -223,7 +225,7 @@ def test_undo_goes_back_edit_by_edit(run: Path) -> None:
     assert append_edit(run, Undo()) == Undo(1)
     refused(run, Undo(), "no edit to take back")
     pd.testing.assert_frame_equal(current(run).drop(columns="confirmed"), read_predictions(run))
-    assert log_lines(run) == [
+    assert edit_lines(run) == [
         "   1  name new-001 'finch'  (taken back)",
         "   2  merge 'finch' into 'owl'  (taken back)",
         "   3  undo 2",
@@ -249,7 +251,7 @@ def test_the_file_is_as_documented(run: Path) -> None:
 
 
 def test_the_documented_example_can_be_read(run: Path) -> None:
-    text = (Path(__file__).parent.parent / "docs" / "edits.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "edits.md").read_text(encoding="utf-8")
     example = text.split("```json\n")[1].split("```")[0]
     (run / "edits.jsonl").write_text(example, encoding="utf-8")
     assert [edit.edit for edit in read_edits(run)] == ["name", "merge", "split", "confirm", "undo"]

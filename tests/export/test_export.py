@@ -15,14 +15,17 @@ import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from run_configs import run_config
 from typer.testing import CliRunner
 
 from legogcd.cli.export import To, export
-from legogcd.edits import Name, append_edit, confirmation
+from legogcd.edits import Name
 from legogcd.errors import UserError
 from legogcd.export import FORMATS, Include, export_run
 from legogcd.export.naming import distinct, folder_names
-from legogcd.run.folder import COLUMNS
+from legogcd.run.categories import append_edit, confirmation
+from legogcd.run.config import ImagesRecord, write_config
+from legogcd.run.discovery import COLUMNS
 
 ROWS = [
     ("a.jpg", "owl, barn", "labelled", "0.9000", "007"),
@@ -55,8 +58,8 @@ def run(tmp_path: Path) -> Path:
 def write_run(folder: Path, rows: list[tuple[str, ...]], images: Path | None) -> Path:
     folder.mkdir()
     root = str(images) if images else None
-    config = {"version": "1", "method": "legogcd", "seed": 3, "images": {"root": root}}
-    (folder / "config.json").write_text(json.dumps(config))
+    record = ImagesRecord(root=root, count=0, labelled=0)
+    write_config(folder, run_config(version="1", seed=3, images=record))
     with open(folder / "predictions.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *rows])
     return folder

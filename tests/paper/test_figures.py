@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
+from run_configs import run_config
 from safetensors.numpy import load_file
 
 from legogcd.cli.figures import figures
@@ -24,6 +25,7 @@ from legogcd.paper.figures import draw_figures
 from legogcd.paper.figures.curves import spread
 from legogcd.paper.figures.style import looks
 from legogcd.paper.figures.tsne import apart
+from legogcd.run.config import ImagesRecord, write_config
 from legogcd.run.figure_sample import choose_sample, write_sample
 
 BIRDS = ("wren", "owl", "lark", "tern", "gull", "crow", "dove", "swan", "kite", "rook", "coot", "ibis")
@@ -51,9 +53,9 @@ def write_run(
 ) -> Path:
     """A run folder as a run leaves it, with made-up curves: Old rises, then is forgotten as the method forgets it."""
     folder.mkdir(parents=True)
-    config = {"method": method, "seed": seed, "known": known, "n_classes": 2 * len(known)}
-    config |= {"recipe": {"threshold": 0.7, "epochs": epochs, **recipe}, "images": {"root": "/data/birds"}}
-    (folder / "config.json").write_text(json.dumps(config | ({"name": name} if name else {})))
+    used = {"threshold": 0.7, "epochs": epochs, **recipe}
+    seen = ImagesRecord(root="/data/birds", count=images, labelled=0)
+    write_config(folder, run_config(known, 2 * len(known), method, seed=seed, used=used, images=seen, name=name or ""))
     random = np.random.default_rng([seed, len(method)])
     all_, old, new, lost = FINAL.get(method, FINAL["legogcd"])
     lines = []
@@ -264,7 +266,10 @@ def _without_counts(run: Path) -> None:
     [
         (lambda run: (run / "config.json").unlink(), "is not a run folder: it has no config.json"),
         (lambda run: (run / "config.json").write_text("{"), "is not a legogcd configuration"),
-        (lambda run: (run / "config.json").write_text('{"method": "legogcd"}'), "is not a run folder: config.json or"),
+        (
+            lambda run: (run / "config.json").write_text('{"method": "legogcd"}'),
+            "is not a configuration this version can read",
+        ),
         (lambda run: (run / "metrics.jsonl").write_text(""), "has no finished epoch"),
         (lambda run: (run / "metrics.jsonl").unlink(), "has no finished epoch"),
         (lambda run: (run / "metrics.jsonl").write_text("[1]\n"), "metrics.jsonl is not what a run writes"),

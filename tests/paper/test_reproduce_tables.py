@@ -14,6 +14,7 @@ import pytest
 
 from legogcd.errors import UserError
 from legogcd.evaluation.results import Result
+from legogcd.methods.choice import published_recipes
 from legogcd.paper.datasets import DATASETS
 from legogcd.paper.reproduce import compare_table, paper_table, row_report, table_names, to_csv, to_latex, to_markdown
 
@@ -90,7 +91,7 @@ def published_lines(name: str) -> Iterator[tuple[str, str, str, str, tuple[float
         for dataset, lines in PAPER["ablations"][setting].items():
             for value, numbers in lines.items():
                 simgcd = value in ("0.0", "off")
-                differs = not simgcd and float(value) != PAPER["recipes"][dataset][setting]
+                differs = not simgcd and float(value) != published_recipes()[dataset][setting]
                 text = f"{setting}={float(value):g}" if differs else ""
                 yield dataset, "simgcd" if simgcd else "legogcd", text, "mean", printed(numbers)
     if name == "seeds":

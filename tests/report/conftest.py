@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from run_configs import run_config
 
 from legogcd.collection import ImageFiles
-from legogcd.methods import ParametricRecipe
-from legogcd.run.folder import Discovery, write_config, write_predictions
+from legogcd.run.config import ImagesRecord, write_config
+from legogcd.run.discovery import Discovery, write_predictions
 
 KNOWN = ("owl", '<b onclick="alert(3)">hawk</b> & co')
 HOSTILE = ("<img src=x onerror=alert(1)>.png", "a\"b'c.png", "🦉 & é.png", "</script><script>alert(2)</script>.png")
@@ -50,15 +51,8 @@ def write_run(root: Path, per_group: int = 30) -> Finished:
     folder.mkdir()
     found = Discovery(tuple(names), labels, probabilities.argmax(1), probabilities.max(1), KNOWN, 4)
     write_predictions(folder, found)
-    backbone = {"name": "efficientnet-lite0", "fingerprint": "", "image_size": 224, "train_blocks": 1}
-    config = {
-        **{"version": "0", "name": "<i>birds</i>", "method": "legogcd", "seed": 0, "device": "cpu"},
-        **{"precision": "fp32", "threads": 1, "known": list(KNOWN), "n_classes": 4, "backbone": backbone},
-        "recipe": ParametricRecipe(epochs=2).model_dump(),
-        "views": {"kept": 4, "dtype": "bf16", "seed": 0},
-        "images": {"root": "the photos", "count": len(names), "labelled": int((labels >= 0).sum()), "unreadable": {}},
-    }
-    write_config(folder, config)
+    images = ImagesRecord(root="the photos", count=len(names), labelled=int((labels >= 0).sum()))
+    write_config(folder, run_config(KNOWN, 4, name="<i>birds</i>", used={"epochs": 2}, images=images))
     lines = [{"epoch": e, "loss": 3.0 / e, "terms": {"ler": 0.1 * e}, "all": 0.5 + 0.1 * e} for e in (1, 2)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return Finished(folder, ImageFiles(root / "pictures", tuple(names)), features, probabilities, 10, (7, 8))

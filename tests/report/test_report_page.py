@@ -13,12 +13,13 @@ import pytest
 from PIL import Image
 
 from legogcd.collection import ImageFiles, as_images
-from legogcd.edits import Merge, Name, append_edit
+from legogcd.edits import Merge, Name
 from legogcd.errors import UserError
-from legogcd.methods import default_recipe
 from legogcd.report.page import build_report, report_run
 from legogcd.report.page.repeat import repeat_command
 from legogcd.report.page.thumbnails import make_thumbnails
+from legogcd.run.categories import append_edit
+from legogcd.run.config import read_config
 
 
 class Reader(HTMLParser):
@@ -158,12 +159,13 @@ def test_arrays_of_another_run_are_refused(finished: Any, tmp_path: Path) -> Non
         )
 
 
-def test_the_command_names_the_settings_that_are_not_the_default_and_no_others(finished: Any) -> None:
-    config = json.loads((finished.folder / "config.json").read_text("utf-8"))
-    recipe = default_recipe("legogcd", "efficientnet").with_settings({"epochs": 2})
-    command = repeat_command(config | {"recipe": json.loads(json.dumps(recipe.model_dump()))})
+def test_the_command_that_repeats_a_run_has_its_options(finished: Any) -> None:
+    config = read_config(finished.folder)
+    options = config.options.changed(settings={"beta": 1.5}, held_out=0.2)
+    command = repeat_command(config.model_copy(update={"options": options}))
     assert command.startswith("legogcd discover 'the photos' --from RUN --classes 4 --method legogcd")
-    assert re.findall(r"--set (\S+)", command) == ["epochs=2"]
+    assert re.findall(r"--set (\S+)", command) == ["beta=1.5"]
+    assert "--held-out 0.2" in command
     assert command.endswith("--out NEW")
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from legogcd.errors import UserError
 from legogcd.evaluation.results import Result
 from legogcd.run.compare import table
-from legogcd.run.own_process import apart
+from legogcd.run.own_process import in_own_process
 
 RunCLI = Callable[..., Any]
 
@@ -94,9 +94,9 @@ def test_methods_cannot_be_compared_without_truth(run_cli: RunCLI, pictures: Pat
     assert (done.exit_code, "--truth is needed" in done.stderr) == (2, True)
 
 
-def test_a_function_run_apart_returns_and_tells_its_memory() -> None:
-    total, small = apart(sum, [1, 2])
-    size, large = apart(fill, 300_000_000)
+def test_a_function_in_its_own_process_returns_and_tells_its_memory() -> None:
+    total, small = in_own_process(sum, [1, 2])
+    size, large = in_own_process(fill, 300_000_000)
     assert (total, size) == (3, 300_000_000)
     assert large - small > 250_000_000
 
@@ -111,7 +111,7 @@ def fill(size: int) -> int:
 
 def test_what_goes_wrong_apart_is_raised_here() -> None:
     with pytest.raises(UserError, match="no such thing"):
-        apart(complain, "no such thing")
+        in_own_process(complain, "no such thing")
 
 
 def complain(message: str) -> None:

@@ -84,7 +84,7 @@ def test_every_process_writes_the_same_bytes(tmp_path: Path) -> None:
     here, there = str(Path(__file__).parent), str(tmp_path)
     program = (
         f"import sys, pathlib; sys.path.insert(0, {here!r}); "
-        f"import test_sample; test_sample.write_small_sample(pathlib.Path({there!r}))"
+        f"import test_figure_sample; test_figure_sample.write_small_sample(pathlib.Path({there!r}))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert (tmp_path / SAMPLE).read_bytes() == before

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from legogcd.errors import UserError
-from legogcd.run.folder import Discovery, check_free, read_predictions, write_predictions
+from legogcd.run.discovery import Discovery, read_predictions, write_predictions
+from legogcd.run.folder import check_free
 
 
 def example() -> Discovery:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from legogcd.errors import UserError
-from legogcd.run.own_process import apart, own_memory
+from legogcd.run.own_process import in_own_process, own_memory
 
 MEGABYTE = 2**20
 
@@ -31,19 +31,19 @@ def fill_and_map(file: Path) -> tuple[int, int]:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells mapped files apart")
 def test_memory_that_is_filled_counts_and_a_mapped_file_does_not(tmp_path: Path) -> None:
-    (filled, mapped), _ = apart(fill_and_map, tmp_path / "file")
+    (filled, mapped), _ = in_own_process(fill_and_map, tmp_path / "file")
     assert 60 * MEGABYTE < filled < 80 * MEGABYTE
     assert mapped < filled + 16 * MEGABYTE
 
 
 def test_the_most_memory_of_a_function_apart_is_told() -> None:
-    result, least = apart(fill, 1)
+    result, least = in_own_process(fill, 1)
     assert result == 1
-    result, most = apart(fill, 200)
+    result, most = in_own_process(fill, 200)
     assert result == 200
     assert most - least > 150 * MEGABYTE
 
 
 def test_an_error_in_the_other_process_is_raised_here() -> None:
     with pytest.raises(UserError, match="told from the other process"):
-        apart(complain)
+        in_own_process(complain)

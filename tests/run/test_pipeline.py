@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from legogcd.collection import Collection, find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.evaluation import scoring
-from legogcd.methods import METHODS, ParametricRecipe, Recipe, published_recipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.methods import METHODS
+from legogcd.run import Job, RunOptions, discover
 from legogcd.run.model import load_run
 from legogcd.training import journal as journal_module
 from legogcd.training.draw import clustering_images
@@ -30,7 +31,6 @@ TINY = {
     "projector_hidden": 32,
     "projector_out": 16,
 }
-RECIPE = ParametricRecipe().with_settings(TINY)
 FILES = ("calibration.json", "config.json", "metrics.jsonl", "model.safetensors", "predictions.csv")
 
 
@@ -51,16 +51,19 @@ class Heard(Quiet):
 @pytest.fixture
 def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"])
-    return Job(
-        collection,
+    options = RunOptions(
         n_classes=4,
-        recipe=RECIPE,
+        recipe="paper",
+        settings=TINY,
         backbone=str(tiny_vit),
         image_size=32,
-        keeping=KeepingRules(2, cache=tmp_path / "cache"),
+        views=2,
+        cache=tmp_path / "cache",
+        held_out=0,
         device="cpu",
         precision="fp32",
     )
+    return Job(collection, options)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -70,19 +73,21 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_sorts_pictures_that_are_easy(job: Job, pictures: Path, method: str) -> None:
     _, truth = from_folders(find_images(pictures), ["blue", "green"])
-    recipe = tiny_recipe(method)
-    outcome = discover(replace(job, method=method, recipe=recipe), score=scoring(truth))
+    job = job.changed(method=method, settings=tiny_settings(method))
+    outcome = discover(job, score=scoring(truth))
     assert outcome.metrics[-1]["all"] >= (0.75 if method in ("rankstats", "uno") else 1.0)
-    assert [entry["epoch"] for entry in outcome.metrics] == ([1, 2, 3, 4] if recipe.epochs else [0])
+    assert [entry["epoch"] for entry in outcome.metrics] == ([1, 2, 3, 4] if job.recipe.epochs else [0])
 
 
-def tiny_recipe(method: str) -> Recipe:
-    settings = {name: value for name, value in TINY.items() if name in METHODS[method].recipe.model_fields}
+def tiny_settings(method: str) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        name: value for name, value in TINY.items() if name in METHODS[method].recipe.model_fields
+    }
     if method in ("gcd", "uno", "orca", "rankstats"):  # less is needed than simgcd's, on features this alike
         settings["learning_rate"] = 0.002
     if method in ("gcd", "uno"):
         settings["start"] = "random"
-    return published_recipe(method).with_settings(settings)
+    return settings
 
 
 def test_a_run_folder_holds_everything(job: Job, tmp_path: Path) -> None:
@@ -98,7 +103,7 @@ def test_a_run_folder_holds_everything(job: Job, tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(job: Job, tmp_path: Path) -> None:
     for name in ("one", "two"):
         discover(job, tmp_path / name)
-    discover(replace(job, seed=1), tmp_path / "other")
+    discover(job.changed(seed=1), tmp_path / "other")
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
     assert files_of(tmp_path / "one")["model.safetensors"] != files_of(tmp_path / "other")["model.safetensors"]
 
@@ -110,7 +115,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(job: Job, tmp_p
 def test_resume_ends_with_the_same_bytes(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, killed_after: int
 ) -> None:
-    job = replace(job, method=method, recipe=tiny_recipe(method))
+    job = job.changed(method=method, settings=tiny_settings(method))
     discover(job, tmp_path / "whole")
     monkeypatch.setattr(journal_module, "SECONDS_BETWEEN_CHECKPOINTS", 0)
     add = journal_module.Journal.add
@@ -159,7 +164,7 @@ def test_resuming_a_finished_run_changes_nothing(job: Job, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("method", ["kmeans", "gcd", "uno", "orca", "rankstats"])
 def test_a_saved_model_of_every_kind_sorts_as_the_run_did(job: Job, tmp_path: Path, method: str) -> None:
-    outcome = discover(replace(job, method=method, recipe=tiny_recipe(method)), tmp_path / "run")
+    outcome = discover(job.changed(method=method, settings=tiny_settings(method)), tmp_path / "run")
     model, _ = load_run(tmp_path / "run", device="cpu")
     predicted = model.probabilities(job.collection.images).argmax(axis=1)
     np.testing.assert_array_equal(predicted, outcome.discovery.predicted)
@@ -168,14 +173,14 @@ def test_a_saved_model_of_every_kind_sorts_as_the_run_did(job: Job, tmp_path: Pa
 def test_resuming_with_other_settings_is_refused_and_says_which(job: Job, tmp_path: Path) -> None:
     discover(job, tmp_path / "run")
     with pytest.raises(UserError, match="begun with another seed"):
-        discover(replace(job, seed=5), tmp_path / "run", resume=True)
+        discover(job.changed(seed=5), tmp_path / "run", resume=True)
 
 
 def test_an_occupied_folder_is_left_alone(job: Job, tmp_path: Path) -> None:
     discover(job, tmp_path / "run")
     before = files_of(tmp_path / "run")
     with pytest.raises(UserError, match="already holds a run"):
-        discover(replace(job, seed=5), tmp_path / "run")
+        discover(job.changed(seed=5), tmp_path / "run")
     assert files_of(tmp_path / "run") == before
 
 
@@ -211,9 +216,9 @@ def test_a_short_disk_means_fewer_views_then_fresh_ones(job: Job, tmp_path: Path
     fresh = "fresh views every epoch"
     expectations = {32 * 9 * view: None, 32 * 6 * view: "keeping 5 views", 32 * 2 * view: fresh, 10: fresh}
     for budget, expected in expectations.items():
-        rules = KeepingRules(8, cache=tmp_path / f"cache-{budget}", disk_budget=budget)
         display = Heard()
-        outcome = discover(replace(job, keeping=rules, recipe=RECIPE.with_settings({"epochs": 1})), display=display)
+        cache = tmp_path / f"cache-{budget}"
+        outcome = discover(job.changed(views=8, cache=cache, disk_budget=budget, epochs=1), display=display)
         used = sum(path.stat().st_size for path in (tmp_path / f"cache-{budget}").rglob("*.bin"))
         assert used <= budget
         assert len(outcome.discovery.names) == 32
@@ -224,14 +229,12 @@ def test_a_short_disk_means_fewer_views_then_fresh_ones(job: Job, tmp_path: Path
 
 
 def test_fresh_views_train_too(job: Job, tmp_path: Path) -> None:
-    rules = KeepingRules("fresh", cache=tmp_path / "fresh")
-    recipe = RECIPE.with_settings({"epochs": 2})
-    outcome = discover(replace(job, keeping=rules, recipe=recipe))
+    outcome = discover(job.changed(views="fresh", cache=tmp_path / "fresh", epochs=2))
     assert np.isfinite(outcome.metrics[-1]["loss"])
 
 
 def test_more_blocks_can_be_trained(job: Job) -> None:
-    outcome = discover(replace(job, train_blocks=2, recipe=RECIPE.with_settings({"epochs": 2})))
+    outcome = discover(job.changed(train_blocks=2, epochs=2))
     assert len(outcome.discovery.names) == 32
 
 
@@ -257,9 +260,8 @@ def test_a_model_is_not_loaded_onto_other_weights(job: Job, tmp_path: Path, tiny
 
 
 def test_a_loss_that_explodes_is_said_in_one_line(job: Job) -> None:
-    wild = RECIPE.with_settings({"learning_rate": 1e30, "epochs": 3})
     with pytest.raises(UserError, match="try a lower learning_rate"):
-        discover(replace(job, recipe=wild))
+        discover(job.changed(settings={**TINY, "learning_rate": 1e30}, epochs=3))
 
 
 def test_truth_is_not_something_training_takes(job: Job, pictures: Path) -> None:

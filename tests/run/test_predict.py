@@ -3,7 +3,6 @@
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ from PIL import Image
 
 from legogcd import LegoGCD
 from legogcd.collection import find_images, from_folders
-from legogcd.edits import Merge, Name, append_edit
+from legogcd.edits import Merge, Name
 from legogcd.errors import UserError
-from legogcd.methods import ParametricRecipe
-from legogcd.run import Job, KeepingRules, discover
-from legogcd.run.folder import read_predictions, write_config
+from legogcd.run import Job, RunOptions, discover
+from legogcd.run.categories import append_edit
+from legogcd.run.config import read_config, write_config
+from legogcd.run.discovery import read_predictions
 from legogcd.run.predict import COLUMNS, predict_run
 from legogcd.vision.views import encode
 
@@ -28,13 +28,24 @@ Run = Callable[..., Any]
 @pytest.fixture
 def run(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Path:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"])
-    recipe = ParametricRecipe(
-        epochs=3, batch_size=16, learning_rate=0.02, start="kmeans", projector_hidden=32, projector_out=16
+    options = tiny_options(tiny_vit, tmp_path).changed(
+        epochs=3, start="kmeans", kept_dtype="fp32", held_out=0.25, precision="fp32"
     )
-    keeping = KeepingRules(2, cache=tmp_path / "cache", dtype="fp32")
-    job = Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, held_out=0.25)
-    discover(replace(job, device="cpu", precision="fp32"), tmp_path / "run")
+    discover(Job(collection, options), tmp_path / "run")
     return tmp_path / "run"
+
+
+def tiny_options(tiny_vit: Path, tmp_path: Path) -> RunOptions:
+    return RunOptions(
+        n_classes=4,
+        recipe="paper",
+        settings={"batch_size": 16, "learning_rate": 0.02, "projector_hidden": 32, "projector_out": 16},
+        backbone=str(tiny_vit),
+        image_size=32,
+        views=2,
+        cache=tmp_path / "cache",
+        device="cpu",
+    )
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -67,7 +78,7 @@ def test_memory_is_one_batch_whatever_the_number(
 ) -> None:
     whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
     predict_run(run, find_images(pictures), whole)
-    monkeypatch.setattr("legogcd.run.model.BATCH_VIEWS", 5)
+    monkeypatch.setattr("legogcd.vision.features.BATCH_VIEWS", 5)
     sizes: list[int] = []
     trunk = encode.Encoder.trunk
 
@@ -148,8 +159,9 @@ def test_a_failure_leaves_the_table_that_was_there(
 
 
 def test_a_model_trained_on_a_gpu_predicts_on_a_cpu(run: Path, pictures: Path, tmp_path: Path) -> None:
-    config = json.loads((run / "config.json").read_text())
-    write_config(run, {**config, "device": "cuda", "precision": "bf16"})
+    config = read_config(run)
+    options = config.options.changed(device="cuda", precision="bf16")
+    write_config(run, config.model_copy(update={"options": options}))
     predict_run(run, find_images(pictures), tmp_path / "table.csv", device="cpu")
     assert read(tmp_path / "table.csv")["category"].tolist() == read_predictions(run)["predicted"].tolist()
 
@@ -172,10 +184,7 @@ def test_the_estimator_gives_the_same_table(run: Path, pictures: Path, tmp_path:
 
 def test_a_run_over_int8_tokens_predicts_what_it_sorted(pictures: Path, tiny_vit: Path, tmp_path: Path) -> None:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"])
-    recipe = ParametricRecipe(epochs=2, batch_size=16, learning_rate=0.02, projector_hidden=32, projector_out=16)
-    keeping = KeepingRules(2, cache=tmp_path / "cache", dtype="int8")
-    job = Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, device="cpu")
-    discover(job, tmp_path / "run")
+    discover(Job(collection, tiny_options(tiny_vit, tmp_path).changed(epochs=2, kept_dtype="int8")), tmp_path / "run")
     predict_run(tmp_path / "run", find_images(pictures), tmp_path / "table.csv")
     table, said = read(tmp_path / "table.csv"), read_predictions(tmp_path / "run")
     assert table["category"].tolist() == said["predicted"].tolist()

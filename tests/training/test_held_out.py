@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import UserError
-from legogcd.methods import ParametricRecipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, RunOptions, discover
 from legogcd.run.model import load_run, read_calibration
 from legogcd.run.pipeline import prepare
 from legogcd.training.held_out import hold_out
@@ -47,9 +46,18 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 @pytest.fixture
 def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"], 1.0)
-    recipe = ParametricRecipe(epochs=2, batch_size=16, learning_rate=0.02, projector_hidden=32, projector_out=16)
-    keeping = KeepingRules(2, cache=tmp_path / "cache")
-    return Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, held_out=0.25)
+    settings = {"epochs": 2, "batch_size": 16, "learning_rate": 0.02, "projector_hidden": 32, "projector_out": 16}
+    options = RunOptions(
+        n_classes=4,
+        recipe="paper",
+        settings=settings,
+        backbone=str(tiny_vit),
+        image_size=32,
+        views=2,
+        cache=tmp_path / "cache",
+        held_out=0.25,
+    )
+    return Job(collection, options)
 
 
 def test_training_sees_held_out_images_without_their_labels(job: Job) -> None:
@@ -76,7 +84,7 @@ def test_a_run_keeps_its_calibration_and_reports_calibrated_confidence(job: Job,
     assert found == outcome.model.calibration
     assert found.held_out == 4
     model, config = load_run(tmp_path / "run")
-    assert config["held_out"] == 0.25
+    assert config.options.held_out == 0.25
     assert model.calibration == found
     best = model.probabilities(job.collection.images).max(axis=1)
     np.testing.assert_allclose(best, outcome.discovery.confidence, atol=2e-3)  # kept views are halved, these are not

@@ -12,7 +12,7 @@ from legogcd.collection import find_images, from_folders
 from legogcd.methods import ParametricRecipe, build_method
 from legogcd.run.runtime import open_runtime
 from legogcd.training import loop
-from legogcd.training.loop import Trainee, train
+from legogcd.training.loop import LabelledViews, Learner, train
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision import Encoder, Keeping, KeptViews, keep, load_backbone
 
@@ -26,19 +26,20 @@ def kept_views(tiny_vit: Path, pictures: Path, cache: Path, dtype: str = "bf16")
 
 def trained(
     source: KeptViews, tiny_vit: Path, pictures: Path, recipe: ParametricRecipe = RECIPE
-) -> tuple[Trainee, list[dict[str, Any]]]:
+) -> tuple[Learner, list[dict[str, Any]]]:
     """Two epochs from the same start."""
     torch.manual_seed(0)
     backbone, method = load_backbone(str(tiny_vit), image_size=32), build_method("legogcd", 32, 4, 2, recipe)
     labels = torch.from_numpy(from_folders(find_images(pictures), ["blue", "green"])[0].labels)
-    trainee = Trainee(source, torch.arange(len(labels)), labels, backbone.tail, method, open_runtime("cpu", "fp32"))
+    learner = Learner(backbone.tail, method, open_runtime("cpu", "fp32"))
+    views = LabelledViews(source, torch.arange(len(labels)), labels)
     metrics: list[dict[str, Any]] = []
-    train(trainee, build_optimizer(backbone.tail, method, recipe), recipe, seed=0, after_epoch=metrics.append)
-    return trainee, metrics
+    train(learner, views, build_optimizer(backbone.tail, method, recipe), recipe, seed=0, after_epoch=metrics.append)
+    return learner, metrics
 
 
-def parameters(trainee: Trainee) -> list[Tensor]:
-    return [*trainee.tail.state_dict().values(), *trainee.method.state_dict().values()]
+def parameters(learner: Learner) -> list[Tensor]:
+    return [*learner.tail.state_dict().values(), *learner.method.state_dict().values()]
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "int8"])

@@ -11,7 +11,7 @@ from legogcd.paper.figures.runs import DataSet, Line, Run, data_sets, read_runs
 from legogcd.paper.figures.selected_samples import counted_lines, draw_selected, draw_selected_max
 from legogcd.paper.figures.style import styled
 from legogcd.paper.figures.tsne import FEWEST_IMAGES, draw_tsne
-from legogcd.run.figure_sample import SAMPLE, Sample, read_sample
+from legogcd.run.figure_sample import SAMPLE, FigureSample, read_sample
 
 __all__ = ["draw_figures"]
 Note = Callable[[str], None]
@@ -90,7 +90,7 @@ def _sampled(dataset: DataSet, out: Path, missing: list[str]) -> list[Path]:
     return [*_tsne(dataset, samples, out, missing), *_confidence(dataset, samples, out, missing)]
 
 
-def _tsne(dataset: DataSet, samples: dict[Run, Sample], out: Path, missing: list[str]) -> list[Path]:
+def _tsne(dataset: DataSet, samples: dict[Run, FigureSample], out: Path, missing: list[str]) -> list[Path]:
     lines = _baseline_first(
         dataset.lines_of(run for run, sample in samples.items() if len(sample.features) >= FEWEST_IMAGES)
     )
@@ -107,7 +107,7 @@ def _tsne(dataset: DataSet, samples: dict[Run, Sample], out: Path, missing: list
     return draw_tsne(dataset, alike, samples, out) if alike else []
 
 
-def _confidence(dataset: DataSet, samples: dict[Run, Sample], out: Path, missing: list[str]) -> list[Path]:
+def _confidence(dataset: DataSet, samples: dict[Run, FigureSample], out: Path, missing: list[str]) -> list[Path]:
     for run, sample in samples.items():
         if not sample.confidence.size:
             missing.append(f"no confidence of {run.name}: its truth names no unlabelled image of a known class")
@@ -115,7 +115,7 @@ def _confidence(dataset: DataSet, samples: dict[Run, Sample], out: Path, missing
     return draw_confidence(dataset, _baseline_first(lines), samples, out) if lines else []
 
 
-def _same_classes(one: Sample, other: Sample) -> bool:
+def _same_classes(one: FigureSample, other: FigureSample) -> bool:
     return (one.names, one.n_known) == (other.names, other.n_known)
 
 

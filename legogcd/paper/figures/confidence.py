@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of
 from legogcd.paper.figures.style import new_figure, save_figure, shorten
-from legogcd.run.figure_sample import Sample
+from legogcd.run.figure_sample import FigureSample
 
 _BINS = np.linspace(0, 1, 26)
 
 
-def draw_confidence(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, Sample], out: Path) -> list[Path]:
+def draw_confidence(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, FigureSample], out: Path) -> list[Path]:
     """``confidence``: a histogram a line, its seeds pooled, the first line's outline behind the others."""
     pooled = [np.concatenate([samples[run].confidence for run in line.runs]) for line in lines]
     several = any(len(line.runs) > 1 for line in lines)
@@ -66,7 +66,7 @@ def _name_median(axes: Any, median: float) -> None:
     )
 
 
-def _confident(line: Line, samples: dict[Run, Sample]) -> str:
+def _confident(line: Line, samples: dict[Run, FigureSample]) -> str:
     """The share that LER would select, where its threshold is told."""
     threshold = line.runs[0].settings.get("threshold")  # the runs of a line have the same settings
     if threshold is None:

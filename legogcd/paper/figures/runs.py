@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, METHODS, check_method
 from legogcd.paper.figures.style import PARTS, Look, looks, shorten
-from legogcd.run.folder import CONFIG, METRICS, read_config, read_metrics
+from legogcd.run.config import RunConfig, read_config
+from legogcd.run.folder import CONFIG, METRICS, read_metrics
 
 Curve = NDArray[np.float64]
 
@@ -131,31 +132,30 @@ def _read_run(given: Path, folder: Path, name: str) -> Run:
     if not entries:
         raise UserError(f"{given} has no finished epoch: its {METRICS} is missing or empty")
     try:
-        method, seed = str(config["method"]), int(config["seed"])
-        known = tuple(map(str, config["known"]))
         epochs = np.array([entry["epoch"] for entry in entries], float)
         accuracy = {part: 100 * _curve([entry.get(part) for entry in entries]) for part in PARTS}
         selected = _curve([(entry.get("selected") or {}).get(CONFIDENT) for entry in entries])
-        dataset, settings = _dataset(config, folder), _settings(config)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise UserError(f"{given} is not a run folder: {CONFIG} or {METRICS} is not what a run writes") from None
-    return Run(given, name, dataset, _short(method), seed, known, settings, epochs, accuracy, selected)
+        raise UserError(f"{given} is not a run folder: {METRICS} is not what a run writes") from None
+    dataset, method, settings = _dataset(config, folder), _short(config.method), _settings(config)
+    return Run(given, name, dataset, method, config.options.seed, config.known, settings, epochs, accuracy, selected)
 
 
 def _curve(values: list[float | None]) -> Curve:
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
-def _dataset(config: Mapping[str, Any], folder: Path) -> str:
-    root = (config.get("images") or {}).get("root")
-    return str(config.get("name") or (Path(root).name if root else "") or folder.parent.name or folder.name)
+def _dataset(config: RunConfig, folder: Path) -> str:
+    root = config.images.root
+    return config.name or (Path(root).name if root else "") or folder.parent.name or folder.name
 
 
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    backbone, views = config.get("backbone") or {}, config.get("views") or {}
-    others = {"backbone": backbone.get("name"), "kept_views": views.get("kept"), "classes": config.get("n_classes")}
-    others |= {name: backbone.get(name) for name in ("image_size", "train_blocks")}
-    return {**(config.get("recipe") or {}), **others}
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """What may differ between runs of one method: its recipe, and what the images were looked at with."""
+    options = config.options
+    others = {"backbone": options.backbone, "kept_views": options.views, "classes": options.n_classes}
+    others |= {"image_size": options.image_size, "train_blocks": options.train_blocks}
+    return {**config.recipe, **others}
 
 
 def _short(method: str) -> str:

@@ -13,7 +13,7 @@ from sklearn.manifold import TSNE
 from legogcd.paper.figures import style
 from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of, safe_stem
 from legogcd.paper.figures.style import MUTED, new_figure, save_figure, shorten
-from legogcd.run.figure_sample import Sample
+from legogcd.run.figure_sample import FigureSample
 
 _KNOWN_COLORS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.BLACK)
 _NOVEL_COLORS = (style.SKY, style.ORANGE, style.YELLOW, "#882255", "#8C8C8C")
@@ -22,7 +22,7 @@ FEWEST_IMAGES = 6
 Points = NDArray[np.float64]
 
 
-def draw_tsne(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, Sample], out: Path) -> list[Path]:
+def draw_tsne(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, FigureSample], out: Path) -> list[Path]:
     """``tsne``: one line alone, two side by side, or each of several beside the first; a line shows its first seed."""
     shown = [(line, line.runs[0]) for line in lines]
     points = {run: embed(samples[run].features) for _, run in shown}
@@ -44,7 +44,7 @@ def embed(features: NDArray[np.float32]) -> Points:
 def _draw_pair(
     dataset: DataSet,
     pair: Sequence[tuple[Line, Run]],
-    samples: dict[Run, Sample],
+    samples: dict[Run, FigureSample],
     points: dict[Run, Points],
     out: Path,
     stem: str,
@@ -68,7 +68,7 @@ def _draw_pair(
     return save_figure(figure, out, stem)
 
 
-def _colors(sample: Sample) -> list[str]:
+def _colors(sample: FigureSample) -> list[str]:
     novel = range(len(sample.names) - sample.n_known)
     return [
         *(_KNOWN_COLORS[number % len(_KNOWN_COLORS)] for number in range(sample.n_known)),
@@ -76,7 +76,7 @@ def _colors(sample: Sample) -> list[str]:
     ]
 
 
-def _scatter(axes: Any, sample: Sample, points: Points) -> None:
+def _scatter(axes: Any, sample: FigureSample, points: Points) -> None:
     for number, color in enumerate(_colors(sample)):
         of_class = points[sample.classes == number]
         known = number < sample.n_known
@@ -96,11 +96,11 @@ def _scatter(axes: Any, sample: Sample, points: Points) -> None:
     axes.spines[:].set_color("#BBBBBB")
 
 
-def _numbered(sample: Sample) -> bool:
+def _numbered(sample: FigureSample) -> bool:
     return any(len(name) > _LONGEST_NAME for name in sample.names)
 
 
-def _key(figure: Figure, sample: Sample, most: int) -> None:
+def _key(figure: Figure, sample: FigureSample, most: int) -> None:
     """What ● and ✚ mean, and, where numbers stand for names, the names: known ones left, novel ones right."""
     kinds = [("known", "o", range(sample.n_known)), ("novel", "P", range(sample.n_known, len(sample.names)))]
     if not _numbered(sample):
@@ -134,7 +134,7 @@ def _handle(marker: str, color: str, label: str) -> Line2D:
     )
 
 
-def _names(axes: Any, sample: Sample, points: Points) -> list[Any]:
+def _names(axes: Any, sample: FigureSample, points: Points) -> list[Any]:
     """Each class's name where most of it is."""
     return [
         axes.annotate(

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from legogcd.collection import Collection
 from legogcd.display import Quiet
-from legogcd.evaluation import forgetting, scoring
+from legogcd.evaluation import scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
 from legogcd.files import slug
-from legogcd.methods import Recipe, check_method
-from legogcd.methods.choice import choose_recipe
+from legogcd.methods import check_method
 from legogcd.paper.datasets import dataset_named
 from legogcd.paper.reproduce.published_tables import Cell
 from legogcd.paper.splits import HeldOut, PaperSplit, paper_split
-from legogcd.run import Job, KeepingRules, Outcome, discover, sort_others
-from legogcd.run.figure_sample import keep_sample
-from legogcd.version import __version__
+from legogcd.run import Job, Outcome, RunOptions
+from legogcd.run.predict import classes_of
+from legogcd.run.scored import scored_run
 
-QUICK_IMAGES, QUICK_PIXELS, QUICK_EPOCHS = 10_000, 128, 20
+PUBLISHED = RunOptions(backbone="facebook/dino-vitb16", held_out=0)
+QUICK = PUBLISHED.changed(backbone="efficientnet-lite0", image_size=128, epochs=20)
+QUICK_IMAGES = 10_000
 
 
 @dataclass(frozen=True)
@@ -32,36 +33,36 @@ class Protocol:
     """How data sets are run. What is not the published protocol is said by ``setup``, which every result carries."""
 
     root: Path
-    backbone: str = "facebook/dino-vitb16"
-    image_size: int = 224
-    epochs: int | None = None  # None: as published
+    options: RunOptions = PUBLISHED
     most_images: int | None = None  # of a split; None: all
-    keeping: KeepingRules = field(default_factory=KeepingRules)
-    settings: dict[str, Any] = field(default_factory=dict)
-    device: str = "auto"
-    precision: str = "auto"
-    threads: int | None = None
 
     @property
     def setup(self) -> str:
         """One line: backbone, input, epochs, views, and which part of the images."""
-        views = self.keeping.views
+        options = self.options
         parts = [
-            self.backbone if not Path(self.backbone).exists() else Path(self.backbone).name,
-            f"{self.image_size} px",
-            f"{self.epochs or 200} epochs",
-            "fresh views" if views == "fresh" else f"{views} kept views",
+            options.backbone if not Path(options.backbone).exists() else Path(options.backbone).name,
+            f"{options.image_size} px",
+            f"{options.epochs or 200} epochs",
+            "fresh views" if options.views == "fresh" else f"{options.views} kept views",
         ]
         if self.most_images is not None:
             parts.append(f"at most {self.most_images:,} images of a split")
         return ", ".join(parts)
 
-    def recipe(self, cell: Cell) -> Recipe:
+    def settings(self, cell: Cell) -> dict[str, Any]:
+        """What the cell and the person change of the published recipe; the number of epochs is told apart."""
+        return {**cell.settings, **self.options.settings}
+
+    def options_of(self, cell: Cell, seed: int = 0) -> RunOptions:
         """The data set's published recipe with what the cell and the person change."""
-        settings = {**cell.settings, **self.settings}
-        if self.epochs is not None:
-            settings["epochs"] = self.epochs
-        return choose_recipe(cell.dataset, cell.method, self.backbone, settings)
+        return self.options.changed(
+            n_classes=dataset_named(cell.dataset).n_classes,
+            method=check_method(cell.method),
+            recipe=cell.dataset,
+            settings=self.settings(cell),
+            seed=seed,
+        )
 
 
 def missing_runs(cells: list[Cell], seeds: int, protocol: Protocol, book: ResultBook) -> Iterator[tuple[Cell, int]]:
@@ -73,7 +74,7 @@ def missing_runs(cells: list[Cell], seeds: int, protocol: Protocol, book: Result
             method=check_method(cell.method),
             seed=seed,
             setup=protocol.setup,
-            settings=settings_text({**cell.settings, **protocol.settings}),
+            settings=settings_text(protocol.settings(cell)),
         ):
             yield cell, seed
 
@@ -82,43 +83,21 @@ def run(cell: Cell, seed: int, protocol: Protocol, folder: Path, display: Quiet)
     """Train a method on a data set's split and score it there and on the test images; an interrupted run goes on."""
     began = time.monotonic()
     split = _split(cell.dataset, protocol.root, protocol.most_images)
-    settings = settings_text({**cell.settings, **protocol.settings})
-    method, recipe = check_method(cell.method), protocol.recipe(cell)
-    job = Job(
-        split.collection,
-        n_classes=dataset_named(cell.dataset).n_classes,
-        method=method,
-        recipe=recipe,
-        backbone=protocol.backbone,
-        image_size=protocol.image_size,
-        keeping=protocol.keeping,
-        seed=seed,
-        device=protocol.device,
-        precision=protocol.precision,
-        threads=protocol.threads,
-        name=dataset_named(cell.dataset).title,
-    )
-    display.note(f"{job.name}: {' '.join([method, settings]).strip()}, seed {seed} ({protocol.setup})")
-    out = folder / cell.dataset / slug(protocol.setup) / slug(f"{method} {settings} seed {seed}")
-    outcome = discover(job, out, score=scoring(split.truth), resume=True, display=display)
-    keep_sample(outcome, job.collection, split.truth, out)
-    test = _test_scores(outcome, split.test, protocol.keeping, display)
-    last = outcome.metrics[-1]
-    lost = forgetting([entry["old"] for entry in outcome.metrics if entry.get("old") is not None])
-    return Result(
-        dataset=cell.dataset,
-        method=method,
-        seed=seed,
-        setup=protocol.setup,
-        settings=settings,
-        images=len(outcome.discovery.names),
-        epochs=recipe.epochs,
-        **{name: last[name] for name in ("all", "old", "new", "nmi", "ari")},
-        **test,
-        forgetting=lost,
-        seconds=round(time.monotonic() - began, 1),
-        version=__version__,
-    )
+    job = Job(split.collection, protocol.options_of(cell, seed), dataset_named(cell.dataset).title)
+    settings = settings_text(protocol.settings(cell))
+    display.note(f"{job.name}: {' '.join([job.method, settings]).strip()}, seed {seed} ({protocol.setup})")
+    out = folder / cell.dataset / slug(protocol.setup) / slug(f"{job.method} {settings} seed {seed}")
+    key = {
+        "dataset": cell.dataset,
+        "method": job.method,
+        "seed": seed,
+        "setup": protocol.setup,
+        "settings": settings,
+        "epochs": job.recipe.epochs,
+    }
+    result, outcome = scored_run(job, split.truth, key, out, display)
+    test = _test_scores(outcome, split.test, job.options, display)
+    return result.model_copy(update={**test, "seconds": round(time.monotonic() - began, 1)})
 
 
 def stratified(groups: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:
@@ -154,8 +133,8 @@ def _split(dataset: str, root: Path, most: int | None) -> PaperSplit:
     return whole if most is None else cut(whole, most)
 
 
-def _test_scores(outcome: Outcome, test: HeldOut, keeping: KeepingRules, display: Quiet) -> dict[str, float | None]:
-    predicted = sort_others(outcome.model, test.collection.images, keeping, display)
+def _test_scores(outcome: Outcome, test: HeldOut, options: RunOptions, display: Quiet) -> dict[str, float | None]:
+    predicted = classes_of(outcome.model, test.collection.images, options.view_options(), display)
     rows = np.flatnonzero(predicted >= 0)
     readable = Collection(test.collection.images.subset(rows), test.collection.labels[rows], test.collection.known)
     scores = scoring(test.truth)(readable, predicted[rows])

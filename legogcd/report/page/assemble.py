@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -16,7 +15,6 @@ from markupsafe import Markup
 
 from legogcd.collection import Images
 from legogcd.display import Quiet
-from legogcd.edits import current
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
 from legogcd.files import write_text
@@ -28,7 +26,9 @@ from legogcd.report.page.repeat import repeat_command, settings_rows
 from legogcd.report.page.sentences import KINDS, Kind, border_sentence, summary_line
 from legogcd.report.page.sorting import Sorting, sort_images
 from legogcd.report.page.thumbnails import BUDGET, Thumbnails, fingerprints, make_thumbnails
-from legogcd.run.folder import read_config, read_metrics, read_predictions
+from legogcd.run.categories import Categories, current
+from legogcd.run.config import RunConfig, read_config
+from legogcd.run.folder import read_metrics
 from legogcd.run.model import read_calibration
 
 _TYPICAL, _UNCERTAIN = 12, 8
@@ -76,9 +76,9 @@ def build_report(
     since are followed.
     """
     display = display or Quiet()
-    config, predictions = read_config(run), read_predictions(run)
-    _check(len(predictions), features, probabilities, config)
-    sorting = sort_images(predictions, current(run), config["known"], probabilities)
+    config, now = read_config(run), current(run)
+    _check(len(now), features, probabilities, config.n_classes)
+    sorting = sort_images(now, Categories.of_run(run, config.known, config.n_classes), probabilities)
     rows = _rows(images, sorting.names)
     units = look.unit(np.asarray(features, dtype=np.float32))
     display.note("looking for what is suspicious, and drawing the map")
@@ -135,10 +135,10 @@ def group_cards(sorting: Sorting, units: np.ndarray) -> list[Card]:
     return cards
 
 
-def _check(n_images: int, features: np.ndarray, probabilities: np.ndarray, config: Mapping[str, Any]) -> None:
-    if len(features) != n_images or probabilities.shape != (n_images, config["n_classes"]):
+def _check(n_images: int, features: np.ndarray, probabilities: np.ndarray, n_classes: int) -> None:
+    if len(features) != n_images or probabilities.shape != (n_images, n_classes):
         raise UserError(
-            f"predictions.csv has {n_images} images and config.json {config['n_classes']} classes; features "
+            f"predictions.csv has {n_images} images and config.json {n_classes} classes; features "
             f"{list(features.shape)} and probabilities {list(probabilities.shape)} do not belong to this run"
         )
 
@@ -169,7 +169,7 @@ def _suspicions(
 
 
 def _page(
-    config: Mapping[str, Any],
+    config: RunConfig,
     metrics: list[dict[str, Any]],
     sorting: Sorting,
     calibration: Calibration,
@@ -188,8 +188,8 @@ def _page(
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        title=str(config.get("name") or "Images"),
-        method=config["method"],
+        title=config.name or "Images",
+        method=config.method,
         lead=summary_line(sorting, int(unsure.sum())),
         numbers=[
             ("images", len(sorting.names), "in all", "all"),
@@ -204,9 +204,9 @@ def _page(
         names=sorting.names,
         score_chart=score_chart(metrics),
         terms=term_charts(metrics),
-        settings=settings_rows(config),
+        settings=settings_rows(config.as_json()),
         command=repeat_command(config),
-        version=config.get("version", ""),
+        version=config.version,
         shown=sum(1 for picture in thumbnails.pictures if picture),
         unreadable=thumbnails.unreadable,
         left_out=thumbnails.left_out,

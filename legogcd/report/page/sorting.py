@@ -1,13 +1,11 @@
 """A run as the page sees it: every image in one group of now, and how much of the model's belief each group has."""
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from legogcd.run.folder import class_names
+from legogcd.run.categories import Categories
 
 
 @dataclass(frozen=True)
@@ -39,23 +37,18 @@ class Sorting:
         return np.flatnonzero(self.group == group)
 
 
-def sort_images(
-    predictions: pd.DataFrame, now: pd.DataFrame, known: Sequence[str], probabilities: np.ndarray
-) -> Sorting:
-    """Put a run's table, the same table after the edits, and the probabilities [N, K] together."""
-    prototypes = class_names(known, probabilities.shape[1])
-    became = _became(predictions["category"], now["category"])
-    carriers = [became.get(name, name) for name in prototypes]  # the group each prototype stands for now
+def sort_images(now: pd.DataFrame, categories: Categories, probabilities: np.ndarray) -> Sorting:
+    """Put a run's table after the edits, what its prototypes stand for now, and the probabilities [N, K] together."""
     present = set(now["category"])
     is_known = set(now["category"][now["status"] != "novel"])
-    ordered = [name for name in dict.fromkeys(carriers) if name in present]
+    ordered = [name for name in categories.names if name in present]
     ordered += sorted(present.difference(ordered))
     groups = [name for name in ordered if name in is_known] + [name for name in ordered if name not in is_known]
     place = {name: number for number, name in enumerate(groups)}
     belief = np.zeros((len(now), len(groups)))
-    for prototype, name in enumerate(carriers):
+    for column, name in zip(categories.belief(probabilities).T, categories.names, strict=True):
         if name in place:
-            belief[:, place[name]] += probabilities[:, prototype]
+            belief[:, place[name]] = column
     return Sorting(
         names=tuple(now["path"]),
         groups=tuple(groups),
@@ -63,14 +56,6 @@ def sort_images(
         group=np.array([place[name] for name in now["category"]]),
         belief=belief,
         predicted=belief.argmax(1),
-        learned=np.array([name in set(carriers) for name in groups]),
+        learned=np.array([name in categories.names for name in groups]),
         labelled=((now["status"] == "labelled") | now["confirmed"]).to_numpy(bool),
     )
-
-
-def _became(before: "pd.Series[str]", after: "pd.Series[str]") -> dict[str, str]:
-    """What most images of each category are called now."""
-    counts: dict[str, Counter[str]] = {}
-    for old, new in zip(before, after, strict=True):
-        counts.setdefault(old, Counter())[new] += 1
-    return {old: found.most_common(1)[0][0] for old, found in counts.items()}

@@ -1,0 +1,99 @@
+"""config.json: what was asked for, and everything else that is needed to repeat a run and to load its model."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from legogcd.errors import UserError
+from legogcd.files import write_text
+from legogcd.run.folder import CONFIG, run_file
+from legogcd.run.options import RunOptions
+from legogcd.version import __version__
+
+
+class ImagesRecord(BaseModel):
+    """The images a run was made of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    root: str | None = None  # None: they were given from Python
+    count: int = Field(ge=0)
+    labelled: int = Field(ge=0)
+    unreadable: dict[str, str] = {}
+
+
+class RunConfig(BaseModel):
+    """A run's configuration; no times, so that repeats have the same bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str = __version__
+    name: str = ""
+    options: RunOptions  # device, precision and threads as they turned out
+    method: str
+    recipe: dict[str, Any]
+    weights: str  # fingerprint of the backbone's
+    known: tuple[str, ...]
+    images: ImagesRecord
+    label_type: Literal["int", "str"] = "str"
+
+    @property
+    def n_classes(self) -> int:
+        assert isinstance(self.options.n_classes, int)  # read_config refuses others
+        return self.options.n_classes
+
+    @property
+    def title(self) -> str:
+        """Method and seed, after the collection's name where it has one."""
+        run = f"{self.method}, seed {self.options.seed}"
+        return f"{self.name}: {run}" if self.name else run
+
+    def as_json(self) -> dict[str, Any]:
+        dumped = self.model_dump(mode="json", exclude={"options"})
+        return {**dumped, "options": self.options.recorded()}
+
+
+def write_config(folder: Path, config: RunConfig) -> None:
+    write_text(folder / CONFIG, json.dumps(config.as_json(), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def read_config(folder: Path) -> RunConfig:
+    """config.json of a run."""
+    path = run_file(folder, CONFIG)
+    try:
+        config = RunConfig.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = " ".join(str(part) for part in first["loc"])
+        raise UserError(
+            f"{path} is not a configuration this version can read ({where}: {first['msg'].lower()})"
+        ) from None
+    except ValueError:
+        raise UserError(f"{path} is not a legogcd configuration (it is not JSON)") from None
+    if not isinstance(config.options.n_classes, int) or config.options.n_classes < len(config.known):
+        raise UserError(f"{path} is not a configuration this version can read (n_classes)")
+    return config
+
+
+def begin_run(folder: Path, config: RunConfig, resume: bool) -> None:
+    """Write the configuration of a new run, or see that the one to go on with was begun with the same."""
+    if not (resume and (folder / CONFIG).exists()):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_config(folder, config)
+        return
+    differing = sorted(set(_differing(read_config(folder).as_json(), config.as_json())))
+    if differing:
+        raise UserError(f"{folder} was begun with another {', '.join(differing)}; resume with the same settings")
+
+
+def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What two configurations do not agree on, by name; groups of values by the names in them."""
+    for name in {*before, *now}:
+        one, other = before.get(name), now.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from _differing(one, other)
+        elif one != other:
+            yield name

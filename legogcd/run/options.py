@@ -1,0 +1,269 @@
+"""What may be set for a run: every option once, with its default and its one line of help.
+
+The command line, the plan, the comparison, the estimator and its documentation, config.json and the command that
+repeats a run are all made from these fields. A new option is one more field.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+
+from legogcd.errors import UserError
+
+if TYPE_CHECKING:
+    from legogcd.methods import Recipe
+    from legogcd.vision.views.opening import KeepingRules
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+Precision = Literal["auto", "fp32", "bf16"]
+KeptDtype = Literal["bf16", "fp16", "fp32", "int8"]
+Group = Literal["labels", "classes", "training", "backbone", "views", "machine"]
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+def option(
+    default: Any,
+    help_: str,
+    group: Group,
+    *,
+    flag: str = "",
+    metavar: str = "",
+    as_text: bool = False,
+    recorded: bool = True,
+    **bounds: Any,
+) -> Any:
+    """A field; ``flag`` is its spelling on the command line where that is not its name.
+
+    ``as_text``: the field reads what stands on the command line by itself. What is not ``recorded`` changes no result
+    and is not part of config.json.
+    """
+    extra: dict[str, Any] = {
+        "group": group,
+        "flag": flag,
+        "metavar": metavar,
+        "as_text": as_text,
+        "recorded": recorded,
+    }
+    return Field(default, description=help_, json_schema_extra=extra, **bounds)
+
+
+def flag_of(name: str, field: FieldInfo) -> str:
+    """An option as it is written on the command line."""
+    return str(about(field)["flag"]) or f"--{name.replace('_', '-')}"
+
+
+def about(field: FieldInfo) -> dict[str, Any]:
+    """What ``option`` noted beside a field."""
+    assert isinstance(field.json_schema_extra, dict)
+    return dict(field.json_schema_extra)
+
+
+def described(model: "type[Options]", indent: int = 0) -> str:
+    """Parameters and their meaning as scikit-learn's documentation has them, one entry per field."""
+    lines = []
+    for name, field in model.model_fields.items():
+        lines += [f"{name} : {_kind(field.annotation)}, default={field.get_default()!r}", f"    {field.description}"]
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def _kind(annotation: Any) -> str:
+    """A type in words, as in ``int, 'auto' or None``."""
+    if get_origin(annotation) is Literal:
+        parts = [repr(value) for value in get_args(annotation)]
+        return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+    if isinstance(annotation, type):
+        return "None" if annotation is type(None) else "path" if annotation is Path else annotation.__name__
+    if get_origin(annotation) is dict:
+        return "dict"
+    *most, last = [_kind(part) for part in get_args(annotation)]
+    return f"{', '.join(most)} or {last}"
+
+
+class Options(BaseModel):
+    """Options that were given, checked; what is wrong is one line for the person who gave it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def given(cls, values: Mapping[str, Any], *, on_command_line: bool = False) -> Self:
+        """Check values by name; a mistake is told by the option's flag or by the parameter's name.
+
+        >>> RunOptions.given({"views": "8", "disk_budget": "20GB"}).disk_budget
+        20000000000
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            if name not in cls.model_fields:
+                raise UserError(f"unknown option {name!r}; there are: {', '.join(cls.model_fields)}") from None
+            spelled = flag_of(name, cls.model_fields[name]) if on_command_line else f"{name} ="
+            if first["type"] == "literal_error" and not on_command_line:
+                raise UserError(f"unknown {name} {values[name]!r}; expected {first['ctx']['expected']}") from None
+            reason = first["msg"].removeprefix("Value error, ")
+            shown = ", ".join(values[name]) if isinstance(values[name], list) else values[name]
+            raise UserError(f"{spelled} {shown}: {reason[0].lower()}{reason[1:]}") from None
+
+    def changed(self, **values: Any) -> Self:
+        """The same options but for some."""
+        return type(self).given({**self.model_dump(), **values})
+
+    @classmethod
+    def chosen(cls, *names: str) -> dict[str, FieldInfo]:
+        """Some fields by their names or by their groups' names, or all, in their order."""
+        fields = cls.model_fields.items()
+        return {name: field for name, field in fields if not names or name in names or about(field)["group"] in names}
+
+
+class LabelOptions(Options):
+    """Which labels a collection on disk has, and where the truth is that scores it."""
+
+    labels: str | None = option(
+        None, "CSV with columns path,label (paths relative to IMAGES), or `folders`: see --known.", "labels"
+    )
+    known: str | None = option(
+        None, "With --labels folders: the sub-folders taken as known, like owl,hawk,finch.", "labels"
+    )
+    labelled_share: float = option(
+        0.5, "With --labels folders: share of the known classes' images whose label is used.", "labels"
+    )
+    truth: Path | None = option(None, "CSV path,label to score with; it is never used to train.", "labels")
+
+
+class RunOptions(Options):
+    """Everything that decides what a run computes, and where.
+
+    >>> RunOptions(n_classes=12).views, RunOptions().method_name, RunOptions(recipe="cub").method_name
+    (4, 'legogcd+', 'legogcd')
+    """
+
+    n_classes: int | Literal["auto"] | None = option(
+        None,
+        "Categories in all, known and new; `auto` estimates it. With --labels folders: the number of sub-folders.",
+        "classes",
+        flag="--classes",
+        metavar="N|auto",
+    )
+    method: str | None = option(
+        None, "A name from `legogcd methods`; default: legogcd+, or legogcd with a published recipe.", "training"
+    )
+    recipe: str = option(
+        "default", "`default` (ours, for photos), `paper`, or one of its data sets: cub, cifar100, ...", "training"
+    )
+    epochs: int | None = option(None, "Epochs to train; default: the recipe's.", "training", ge=1)
+    start: Literal["random", "kmeans"] | None = option(
+        None, "Where prototypes start: random is the paper's; default: the recipe's.", "training"
+    )
+    settings: dict[str, Any] = option(
+        {}, "Change any weight, temperature or rate; may be repeated.", "training", flag="--set", metavar="NAME=VALUE"
+    )
+    held_out: float = option(
+        0.1, "Share of the labels kept out of training, to calibrate the confidence; 0: none.", "training", ge=0, lt=1
+    )
+    seed: int = option(0, "Same seed, same machine, same bytes.", "training")
+    backbone: str = option(
+        "efficientnet-lite0",
+        "A name from `legogcd backbones`, a Hugging Face id, a model folder or a DINO .pth file.",
+        "backbone",
+    )
+    image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone")
+    train_blocks: int = option(
+        1, "Train the last N blocks; 1 is the paper's choice and by far the fastest.", "backbone"
+    )
+    views: int | Literal["fresh"] = option(
+        4, "Random views kept of each image (2 or more), or `fresh` to encode anew every epoch (slow).", "views"
+    )
+    cache: Path | None = option(None, "Where kept views live; default: your cache folder.", "views", recorded=False)
+    disk_budget: int | None = option(
+        None,
+        "Most disk for kept views, like 20GB; default: half of what is free.",
+        "views",
+        as_text=True,
+        recorded=False,
+    )
+    kept_dtype: KeptDtype = option("bf16", "How kept views are stored; int8 takes half of bf16's disk.", "views")
+    device: Device = option("auto", "auto takes CUDA, then MPS, then the CPU.", "machine")
+    precision: Precision = option("auto", "auto takes bf16 where the hardware multiplies it.", "machine")
+    threads: int | None = option(None, "CPU threads; default: all cores.", "machine", ge=1)
+
+    @field_validator("n_classes", mode="before")
+    @classmethod
+    def _a_number_or_auto(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        if given.strip().lower() == "auto":
+            return "auto"
+        if not given.strip().isdecimal():
+            raise ValueError("expected a number, or auto")
+        return int(given)
+
+    @field_validator("views", mode="before")
+    @classmethod
+    def _two_views_or_fresh(cls, given: Any) -> Any:
+        count = int(given) if isinstance(given, str) and given.isdecimal() else given
+        if count != "fresh" and not (isinstance(count, int) and count >= 2):
+            raise ValueError("expected a number from 2 up, or fresh")
+        return count
+
+    @field_validator("disk_budget", mode="before")
+    @classmethod
+    def _a_size(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        text = given.strip().lower()
+        number = text.rstrip("bkmgt ")
+        unit = text[len(number) :].strip()
+        try:
+            return int(float(number) * _UNITS[unit if unit in _UNITS else f"{unit}b"])
+        except (ValueError, KeyError):
+            raise ValueError("expected a size like 20GB or 500MB") from None
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _pairs(cls, given: Any) -> Any:
+        """A mapping, or NAME=VALUE texts as the command line has them."""
+        if given is None or isinstance(given, Mapping):
+            return dict(given or {})
+        pairs = [str(pair).partition("=") for pair in given]
+        named = {name.strip(): value.strip() for name, equals, value in pairs if equals}
+        if len(named) != len(pairs):
+            raise ValueError("expected different NAME=VALUE pairs, like beta=1")
+        return named
+
+    @property
+    def method_name(self) -> str:
+        """What trains: ours with our recipe and the paper's with a published one, unless a method is named."""
+        return self.method or ("legogcd+" if self.recipe == "default" else "legogcd")
+
+    def chosen_recipe(self) -> "Recipe":
+        """The recipe by its name, for the method and the backbone, with what was changed."""
+        from legogcd.methods import choose_recipe
+
+        single = {"epochs": self.epochs, "start": self.start}
+        changed = self.settings | {name: value for name, value in single.items() if value is not None}
+        return choose_recipe(self.recipe, self.method_name, self.backbone, changed)
+
+    def view_options(self) -> "KeepingRules":
+        """How views are kept."""
+        from legogcd.vision.views.opening import KeepingRules
+
+        return KeepingRules(self.views, self.cache, self.disk_budget, self.kept_dtype)
+
+    def recorded(self) -> dict[str, Any]:
+        """What config.json keeps of the options, as JSON."""
+        without = {name for name, field in type(self).model_fields.items() if not about(field)["recorded"]}
+        return self.model_dump(mode="json", exclude=without)
+
+    def words(self) -> Iterator[str]:
+        """These options as words of a command, quoted for a shell; what is not set is left out."""
+        fields = type(self).model_fields
+        for name, value in self.recorded().items():
+            texts = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else [value]
+            for text in texts:
+                if text is not None:
+                    yield from (flag_of(name, fields[name]), shlex.quote(str(text)))

@@ -1,0 +1,61 @@
+"""Scored runs: a job whose truth is known as a row of results, and a finished run held against a truth."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legogcd.collection import ImageFiles, Truth, from_labels, read_truth
+from legogcd.display import Quiet
+from legogcd.evaluation import forgetting, scoring
+from legogcd.evaluation.results import Result
+from legogcd.evaluation.scorer import Scorer
+from legogcd.run.config import read_config
+from legogcd.run.discovery import read_predictions
+from legogcd.run.figure_sample import keep_sample
+from legogcd.run.folder import read_metrics
+from legogcd.run.pipeline import Job, Outcome, discover
+from legogcd.training.loop import Metrics
+from legogcd.version import __version__
+
+
+def scored_run(job: Job, truth: Truth, key: dict[str, Any], folder: Path, display: Quiet) -> tuple[Result, Outcome]:
+    """Train, or go on training, in ``folder``; ``key`` says which row of results it is."""
+    began = time.monotonic()
+    outcome = discover(job, folder, score=scoring(truth), resume=True, display=display)
+    seconds = time.monotonic() - began
+    keep_sample(outcome, job.collection, truth, folder)
+    last = outcome.metrics[-1]
+    result = Result(
+        **key,
+        images=len(outcome.discovery.names),
+        **{name: last[name] for name in ("all", "old", "new", "nmi", "ari")},
+        forgetting=forgotten(outcome.metrics),
+        seconds=round(seconds, 1),
+        version=__version__,
+    )
+    return result, outcome
+
+
+def forgotten(metrics: list[Metrics]) -> float:
+    """How much of Old a run lost since its best epoch; NaN where fewer than two epochs were scored."""
+    return forgetting(entry["old"] for entry in metrics if entry.get("old") is not None)
+
+
+def evaluate_run(run: Path, truth: Path, balanced: bool = False) -> dict[str, Any]:
+    """All/Old/New, NMI and ARI of a finished run over its unlabelled images, how many were scored, and, where the
+    run was scored while it trained, how much of Old it forgot."""
+    table, config = read_predictions(run), read_config(run)
+    images = ImageFiles(Path(config.images.root or "."), tuple(table["path"]))
+    known_truth = read_truth(truth, images)
+    labelled = table[table["status"] == "labelled"]
+    collection = from_labels(images, dict(zip(labelled["path"], labelled["category"], strict=True)))
+    clusters = {name: number for number, name in enumerate(sorted(set(table["predicted"])))}
+    predicted = table["predicted"].map(clusters).to_numpy(np.int64)
+    codes = known_truth.encode_unlabelled(collection)
+    scores: dict[str, Any] = dict(Scorer(codes, collection.n_known, balanced)(predicted))
+    metrics = read_metrics(run)
+    if any(entry.get("old") is not None for entry in metrics):
+        scores["forgetting"] = forgotten(metrics)
+    return {**scores, "images": int((codes >= 0).sum()), "unmatched": known_truth.unmatched}
