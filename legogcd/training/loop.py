@@ -114,10 +114,12 @@ def train(
             compute.backward(step.loss)
             optimizer.step()
             log.add(step)
-        metrics = log.metrics()
-        if not np.isfinite(metrics["loss"]):
-            raise UserError(f"the loss is {metrics['loss']} in epoch {epoch + 1}; try a lower learning_rate")
-        after(metrics)
+        log.check_finite(recipe.learning_rate)
+        after(log.metrics())
+
+
+class DivergedError(UserError):
+    """Training ran away; nothing of the epoch is worth keeping."""
 
 
 class EpochLog:
@@ -135,6 +137,18 @@ class EpochLog:
             self.terms.setdefault(name, []).append(term.detach())
         for name, count in step.selected.items():
             self.selected.setdefault(name, []).append(count)
+
+    def check_finite(self, learning_rate: float) -> None:
+        """Say at which step and in which term the loss stopped being a number, if it did."""
+        losses = torch.stack(self.losses).isfinite()
+        if losses.all():
+            return
+        step = int((~losses).nonzero()[0])
+        terms = [name for name, values in self.terms.items() if not values[step].isfinite()]
+        raise DivergedError(
+            f"the loss is {float(self.losses[step])} in epoch {self.epoch + 1} from step {step + 1} on"
+            f"{f' (first: {terms[0]})' if terms else ''}; try a lower learning_rate than {learning_rate:g}"
+        )
 
     def metrics(self) -> Metrics:
         """``selected`` sums views over the epoch; ``selected_by_step`` is the confident known ones, step by step."""
