@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from legogcd.clustering import directions
 from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration, calibrate
-from legogcd.methods import Method, ParametricRecipe, Recipe, build_method, check_method, directions
+from legogcd.methods import Method, ParametricRecipe, Recipe, build_method, check_method
 from legogcd.run.folder import CHECKPOINT, Discovery, check_free, write_predictions
 from legogcd.run.model import Model
 from legogcd.run.runtime import Runtime, open_runtime

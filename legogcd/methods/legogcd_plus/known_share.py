@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from legogcd.methods.baselines.kmeans import directions
+from legogcd.clustering import directions
+from legogcd.methods.labelled_means import labelled_means
 from legogcd.methods.legogcd_plus.whitening import around_class_means, equalizing
 
 _TIMES = 20  # the labelled images are divided anew so often,
@@ -81,5 +82,5 @@ def _nearness(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The cosine [N] between each point and the nearest class mean, whitened by the labels."""
     labelled = labels >= 0
     seen = directions(points @ equalizing(around_class_means(points[labelled], labels[labelled])))
-    means = [seen[labels == known].mean(axis=0) for known in np.unique(labels[labelled])]
-    return np.asarray((seen @ directions(np.stack(means)).T).max(axis=1))
+    means = labelled_means(seen, labels, np.unique(labels[labelled]))
+    return np.asarray((seen @ directions(means).T).max(axis=1))
