@@ -8,7 +8,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from legogcd import demo
-from legogcd.methods import ParametricRecipe
+from legogcd.methods import choose_recipe
 
 
 def test_the_digits_are_written_as_pictures(tmp_path: Path) -> None:
@@ -24,8 +24,8 @@ def test_the_digits_are_written_as_pictures(tmp_path: Path) -> None:
 def test_the_demo_prints_a_table_and_leaves_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "DIGITS", 150)
     monkeypatch.setattr(demo, "IMAGE_SIZE", 32)
-    quick = ParametricRecipe(epochs=1, start="kmeans", projector_hidden=32, batch_size=32)
-    monkeypatch.setattr(demo, "choose_recipe", lambda *_: quick)
+    quick = {"epochs": 1, "projector_hidden": 32, "batch_size": 32}
+    monkeypatch.setattr(demo, "choose_recipe", lambda *named: choose_recipe(*named, quick))
     said: list[str] = []
     demo.run_demo(tmp_path / "demo", 0, said.append)
     text = "\n".join(said)
