@@ -112,12 +112,13 @@ def test_wrong_settings_of_a_brick_are_explained(settings: dict[str, object], me
         choose_recipe("default", "legogcd:prior", "efficientnet-lite0", settings)
 
 
-def test_a_recipe_survives_a_dump_and_another_process() -> None:
-    recipe = choose_recipe("default", "legogcd:prior,consensus", "efficientnet-lite0", {"prior.uniform_share": 0.3})
+@pytest.mark.parametrize("name", ["legogcd:consensus,prior", "legogcd+:crowding"])
+def test_a_recipe_survives_a_dump_and_another_process(crowding: type[Brick], name: str) -> None:
+    recipe = choose_recipe("default", name, "efficientnet-lite0", {f"{name.split(':')[1].split(',')[0]}.weight": 0.3})
     again = pickle.loads(pickle.dumps(recipe))  # noqa: S301
     assert again == recipe
-    assert type(again) is type(recipe) is method_entry("legogcd:consensus,prior").recipe
-    assert method_entry("legogcd:prior,consensus").recipe.model_validate(recipe.model_dump(mode="json")) == recipe
+    assert type(again) is type(recipe) is method_entry(name).recipe
+    assert method_entry(name).recipe.model_validate(recipe.model_dump(mode="json")) == recipe
 
 
 def test_two_bricks_for_one_place_are_refused(crowding: type[Brick]) -> None:
