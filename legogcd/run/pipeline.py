@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from legogcd.clustering import directions
 from legogcd.collection import UNLABELLED, Collection, ImageFiles
 from legogcd.display import Quiet
 from legogcd.errors import Interrupted, UserError
 from legogcd.evaluation.calibration import Calibration, calibrate
-from legogcd.methods import Method, Recipe, build_method, check_method, directions
+from legogcd.methods import Method, Recipe, build_method, check_method
 from legogcd.run.config import ImagesRecord, RunConfig, begin_run
 from legogcd.run.discovery import Discovery, write_predictions
 from legogcd.run.folder import CHECKPOINT, check_free
