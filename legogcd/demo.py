@@ -14,7 +14,7 @@ from legogcd.display import Screen
 from legogcd.evaluation import forgetting, scoring
 from legogcd.methods import choose_recipe
 from legogcd.report import draw_contact_sheet, draw_curves
-from legogcd.run import Job, KeepingRules, discover, prepare
+from legogcd.run import Job, ViewStorage, discover, prepare
 from legogcd.wording import percent
 
 KNOWN_DIGITS = ("0", "1", "2", "3", "4")
@@ -37,7 +37,7 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
             method=method,
             recipe=choose_recipe("default", method, "efficientnet-lite0"),
             image_size=IMAGE_SIZE,
-            keeping=KeepingRules(cache=out / "kept-views"),
+            keeping=ViewStorage(cache=out / "kept-views"),
             seed=seed,
         )
         if not rows:

@@ -16,7 +16,7 @@ from legogcd.display import Quiet, Screen
 from legogcd.errors import UserError
 from legogcd.methods import choose_recipe, default_method
 from legogcd.report import draw_curves
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, ViewStorage, discover
 from legogcd.run.folder import Discovery, check_free, class_names, read_metrics, read_predictions
 from legogcd.run.model import Model, load_run
 from legogcd.run.pipeline import Outcome, save_run
@@ -99,7 +99,7 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
             backbone=self.backbone,
             image_size=self.image_size,
             train_blocks=self.train_blocks,
-            keeping=KeepingRules(
+            keeping=ViewStorage(
                 self.views, Path(self.cache) if self.cache else None, self.disk_budget, self.kept_dtype
             ),
             held_out=self.held_out,

@@ -11,7 +11,7 @@ from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.collection import Collection, Truth
-    from legogcd.run import KeepingRules
+    from legogcd.run import ViewStorage
 
 
 class Device(StrEnum):
@@ -167,14 +167,14 @@ def read_classes(classes: str) -> int | None:
     return int(classes)
 
 
-def keeping_rules(views: str, cache: Path | None, budget: str | None, dtype: str) -> "KeepingRules":
+def keeping_rules(views: str, cache: Path | None, budget: str | None, dtype: str) -> "ViewStorage":
     """How views are kept."""
-    from legogcd.run import KeepingRules
+    from legogcd.run import ViewStorage
 
     if views != "fresh" and not (views.isdecimal() and int(views) >= 2):
         raise UserError(f"--views {views}: expected a number from 2 up, or fresh")
     count: Any = views if views == "fresh" else int(views)
-    return KeepingRules(count, cache, _bytes(budget) if budget is not None else None, str(dtype))
+    return ViewStorage(count, cache, _bytes(budget) if budget is not None else None, str(dtype))
 
 
 def _bytes(text: str) -> int:

@@ -125,7 +125,7 @@ def _protocol(
     cache: Path | None,
 ) -> "Protocol":
     from legogcd.paper.reproduce.trials import QUICK_EPOCHS, QUICK_IMAGES, QUICK_PIXELS, Protocol
-    from legogcd.run import KeepingRules
+    from legogcd.run import ViewStorage
 
     if root is None:
         raise UserError(f"--root is needed: the folder of the data sets (or set {ROOT_VARIABLE}); see legogcd datasets")
@@ -140,7 +140,7 @@ def _protocol(
         image_size=image_size or (QUICK_PIXELS if quick else 224),
         epochs=epochs or (QUICK_EPOCHS if quick else None),
         most_images=images or (QUICK_IMAGES if quick else None),
-        keeping=KeepingRules("fresh" if views == "fresh" else int(views), cache),
+        keeping=ViewStorage("fresh" if views == "fresh" else int(views), cache),
         settings=settings,
     )
 

@@ -21,7 +21,7 @@ from legogcd.training.checkpoint import load_model, load_tensors, model_tensors,
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.views.draw import evaluation_view
 from legogcd.vision.views.encode import BATCH_VIEWS, Encoder
-from legogcd.vision.views.kept import as_kept
+from legogcd.vision.views.tensor_format import stored_as
 
 
 class Seen(NamedTuple):
@@ -57,7 +57,7 @@ class Model:
                 yield Seen(rows, None, bad)
                 continue
             halved = [
-                as_kept(tensor, self.kept_dtype) if half else tensor
+                stored_as(tensor, self.kept_dtype) if half else tensor
                 for tensor, half in zip(state, self.backbone.half, strict=True)
             ]
             with self.runtime.autocast():

@@ -26,7 +26,7 @@ from legogcd.training.optimizer import build_optimizer
 from legogcd.version import __version__
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.views.encode import Encoder
-from legogcd.vision.views.opening import KeepingRules, OpenedViews, open_views
+from legogcd.vision.views.opening import OpenedViews, ViewStorage, open_views
 from legogcd.wording import left_out
 
 Score = Callable[[Collection, np.ndarray], dict[str, float | None]]
@@ -43,7 +43,7 @@ class Job:
     backbone: str = "efficientnet-lite0"
     image_size: int = 224
     train_blocks: int = 1
-    keeping: KeepingRules = field(default_factory=KeepingRules)
+    keeping: ViewStorage = field(default_factory=ViewStorage)
     held_out: float = 0.0  # share of the labels that calibrate the confidence instead of training
     seed: int = 0
     device: str = "auto"
@@ -140,7 +140,7 @@ def discover(
     return Outcome(discovery, model, metrics, config, prepared.trainee(method).features)
 
 
-def sort_others(model: Model, images: Images, keeping: KeepingRules, display: Quiet | None = None) -> np.ndarray:
+def sort_others(model: Model, images: Images, keeping: ViewStorage, display: Quiet | None = None) -> np.ndarray:
     """Classes [N] a trained model gives to other images, such as a test split; -1 where one cannot be read.
 
     Their evaluation views are kept, so that the next model on the same backbone need not encode them again.

@@ -20,8 +20,9 @@ from legogcd.training.draw import MOST_CLUSTERED
 from legogcd.training.loop import EVALUATION_BATCH, Trainee, train
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision.views.encode import Encoder
-from legogcd.vision.views.kept import Keeping, kept_already
 from legogcd.vision.views.opening import affordable_views
+from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.store import find_kept
 from legogcd.wording import human_bytes, human_seconds
 
 _FIRST, _FEWEST, _MOST = 4, 16, 256  # images that are encoded: to see how long one takes, and then
@@ -86,10 +87,10 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     backbone, runtime = prepared.backbone, prepared.runtime
     start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
     encoder = Encoder(backbone, runtime.device, runtime.precision)
-    keeping = Keeping(encoder, job.collection.images, views, job.keeping.seed, job.keeping.dtype)
-    kept = kept_already(keeping, job.keeping.folder) is not None
-    if not kept and affordable_views(count, keeping.bytes_per_view, views, job.keeping.budget()) != views:
-        display.warn(f"{human_bytes(keeping.size_on_disk)} are more than the disk budget allows (--disk-budget)")
+    request = ViewRequest(encoder, job.collection.images, views, job.keeping.seed, job.keeping.dtype)
+    kept = find_kept(request, job.keeping.folder, display.warn) is not None
+    if not kept and affordable_views(count, request.bytes_per_view, views, job.keeping.budget()) != views:
+        display.warn(f"{human_bytes(request.size_on_disk)} are more than the disk budget allows (--disk-budget)")
     return Plan(
         images=count,
         views=views,
@@ -99,7 +100,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         start=start + (count * evaluation if start else 0.0),
         step=step,
         evaluation=count * evaluation,
-        disk=keeping.size_on_disk,
+        disk=request.size_on_disk,
         memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
         kept=kept,
     )

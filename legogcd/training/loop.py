@@ -13,7 +13,7 @@ from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.run.runtime import Runtime
 from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
-from legogcd.vision.tail import KeptState
+from legogcd.vision.tail import TailInput
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.source import ViewSource
 from legogcd.vision.views.workers import ahead
@@ -34,14 +34,14 @@ class Trainee:
     method: Method
     runtime: Runtime
 
-    def to_device(self, state: KeptState) -> KeptState:
+    def to_device(self, state: TailInput) -> TailInput:
         return tuple(part.to(self.runtime.device, non_blocking=True) for part in state)
 
     def fetched(self, states: Iterator[Made]) -> Iterator[Made]:
         """The source's states as they come; kept ones are fetched while the one before is used."""
         return ahead(states) if isinstance(self.source, KeptViews) else states
 
-    def pairs(self, batch_size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, KeptState]]:
+    def pairs(self, batch_size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, TailInput]]:
         """An epoch's draws: positions [B], and two views of each image [2·B, ...]."""
         for batch in balanced_batches(self.labels, batch_size, generator):
             yield batch, self.to_device(self.source.pair(self.rows[batch], generator))

@@ -17,7 +17,7 @@ from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.evaluation import scoring
 from legogcd.methods import METHODS, ParametricRecipe, Recipe, published_recipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, ViewStorage, discover
 from legogcd.run.model import load_run
 from legogcd.training import journal as journal_module
 from legogcd.training.draw import clustering_images
@@ -57,7 +57,7 @@ def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
         recipe=RECIPE,
         backbone=str(tiny_vit),
         image_size=32,
-        keeping=KeepingRules(2, cache=tmp_path / "cache"),
+        keeping=ViewStorage(2, cache=tmp_path / "cache"),
         device="cpu",
         precision="fp32",
     )
@@ -211,7 +211,7 @@ def test_a_short_disk_means_fewer_views_then_fresh_ones(job: Job, tmp_path: Path
     fresh = "fresh views every epoch"
     expectations = {32 * 9 * view: None, 32 * 6 * view: "keeping 5 views", 32 * 2 * view: fresh, 10: fresh}
     for budget, expected in expectations.items():
-        rules = KeepingRules(8, cache=tmp_path / f"cache-{budget}", disk_budget=budget)
+        rules = ViewStorage(8, cache=tmp_path / f"cache-{budget}", disk_budget=budget)
         display = Heard()
         outcome = discover(replace(job, keeping=rules, recipe=RECIPE.with_settings({"epochs": 1})), display=display)
         used = sum(path.stat().st_size for path in (tmp_path / f"cache-{budget}").rglob("*.bin"))
@@ -224,7 +224,7 @@ def test_a_short_disk_means_fewer_views_then_fresh_ones(job: Job, tmp_path: Path
 
 
 def test_fresh_views_train_too(job: Job, tmp_path: Path) -> None:
-    rules = KeepingRules("fresh", cache=tmp_path / "fresh")
+    rules = ViewStorage("fresh", cache=tmp_path / "fresh")
     recipe = RECIPE.with_settings({"epochs": 2})
     outcome = discover(replace(job, keeping=rules, recipe=recipe))
     assert np.isfinite(outcome.metrics[-1]["loss"])

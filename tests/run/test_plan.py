@@ -11,7 +11,7 @@ from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.methods import ParametricRecipe, published_recipe
-from legogcd.run import Job, KeepingRules, prepare
+from legogcd.run import Job, ViewStorage, prepare
 from legogcd.run.plan import Plan, plan
 
 
@@ -19,7 +19,7 @@ from legogcd.run.plan import Plan, plan
 def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"])
     recipe = ParametricRecipe(epochs=7, batch_size=10, start="kmeans", projector_hidden=32, projector_out=16)
-    keeping = KeepingRules(3, cache=tmp_path / "cache")
+    keeping = ViewStorage(3, cache=tmp_path / "cache")
     return Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, device="cpu")
 
 

@@ -17,7 +17,7 @@ from legogcd.collection import find_images, from_folders
 from legogcd.edits import Merge, Name, append_edit
 from legogcd.errors import UserError
 from legogcd.methods import ParametricRecipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, ViewStorage, discover
 from legogcd.run.folder import read_predictions, write_config
 from legogcd.run.predict import COLUMNS, predict_run
 from legogcd.vision.views import encode
@@ -31,7 +31,7 @@ def run(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Path:
     recipe = ParametricRecipe(
         epochs=3, batch_size=16, learning_rate=0.02, start="kmeans", projector_hidden=32, projector_out=16
     )
-    keeping = KeepingRules(2, cache=tmp_path / "cache", dtype="fp32")
+    keeping = ViewStorage(2, cache=tmp_path / "cache", dtype="fp32")
     job = Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, held_out=0.25)
     discover(replace(job, device="cpu", precision="fp32"), tmp_path / "run")
     return tmp_path / "run"
@@ -173,7 +173,7 @@ def test_the_estimator_gives_the_same_table(run: Path, pictures: Path, tmp_path:
 def test_a_run_over_int8_tokens_predicts_what_it_sorted(pictures: Path, tiny_vit: Path, tmp_path: Path) -> None:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"])
     recipe = ParametricRecipe(epochs=2, batch_size=16, learning_rate=0.02, projector_hidden=32, projector_out=16)
-    keeping = KeepingRules(2, cache=tmp_path / "cache", dtype="int8")
+    keeping = ViewStorage(2, cache=tmp_path / "cache", dtype="int8")
     job = Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, device="cpu")
     discover(job, tmp_path / "run")
     predict_run(tmp_path / "run", find_images(pictures), tmp_path / "table.csv")

@@ -12,7 +12,7 @@ from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.methods import ParametricRecipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, ViewStorage, discover
 from legogcd.run.model import load_run, read_calibration
 from legogcd.run.pipeline import prepare
 from legogcd.training.held_out import hold_out
@@ -48,7 +48,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
     collection, _ = from_folders(find_images(pictures), ["blue", "green"], 1.0)
     recipe = ParametricRecipe(epochs=2, batch_size=16, learning_rate=0.02, projector_hidden=32, projector_out=16)
-    keeping = KeepingRules(2, cache=tmp_path / "cache")
+    keeping = ViewStorage(2, cache=tmp_path / "cache")
     return Job(collection, 4, recipe=recipe, backbone=str(tiny_vit), image_size=32, keeping=keeping, held_out=0.25)
 
 

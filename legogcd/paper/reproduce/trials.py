@@ -20,7 +20,7 @@ from legogcd.methods.choice import choose_recipe
 from legogcd.paper.datasets import dataset_named
 from legogcd.paper.reproduce.published_tables import Cell
 from legogcd.paper.splits import HeldOut, PaperSplit, paper_split
-from legogcd.run import Job, KeepingRules, Outcome, discover, sort_others
+from legogcd.run import Job, Outcome, ViewStorage, discover, sort_others
 from legogcd.run.figure_sample import keep_sample
 from legogcd.version import __version__
 
@@ -36,7 +36,7 @@ class Protocol:
     image_size: int = 224
     epochs: int | None = None  # None: as published
     most_images: int | None = None  # of a split; None: all
-    keeping: KeepingRules = field(default_factory=KeepingRules)
+    keeping: ViewStorage = field(default_factory=ViewStorage)
     settings: dict[str, Any] = field(default_factory=dict)
     device: str = "auto"
     precision: str = "auto"
@@ -154,7 +154,7 @@ def _split(dataset: str, root: Path, most: int | None) -> PaperSplit:
     return whole if most is None else cut(whole, most)
 
 
-def _test_scores(outcome: Outcome, test: HeldOut, keeping: KeepingRules, display: Quiet) -> dict[str, float | None]:
+def _test_scores(outcome: Outcome, test: HeldOut, keeping: ViewStorage, display: Quiet) -> dict[str, float | None]:
     predicted = sort_others(outcome.model, test.collection.images, keeping, display)
     rows = np.flatnonzero(predicted >= 0)
     readable = Collection(test.collection.images.subset(rows), test.collection.labels[rows], test.collection.known)

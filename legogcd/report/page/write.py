@@ -15,8 +15,10 @@ from legogcd.run.model import Model, load_run
 from legogcd.run.pipeline import Outcome
 from legogcd.training.loop import Trainee
 from legogcd.vision.views.encode import Encoder
-from legogcd.vision.views.kept import Keeping, KeptViews, kept_already
-from legogcd.vision.views.opening import KeepingRules
+from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.opening import ViewStorage
+from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.store import find_kept
 from legogcd.wording import human_bytes
 
 MOST_AT_ONCE = 50_000  # images of which discover makes a report by itself
@@ -82,7 +84,7 @@ def _features(
     model: Model, config: dict[str, Any], files: ImageFiles, cache: Path | None, display: Quiet
 ) -> np.ndarray:
     """Trained features [N, D] of a run's images: from the views it kept, or encoded again."""
-    found = _kept(model, config, files, KeepingRules(cache=cache).folder)
+    found = _kept(model, config, files, ViewStorage(cache=cache).folder)
     if found is not None:
         kept, rows = found
         display.note(f"using kept views in {kept.folder}")
@@ -108,7 +110,7 @@ def _kept(
     encoder = Encoder(model.backbone, model.runtime.device, model.runtime.precision)
     views = config["views"]["kept"]
     for count in dict.fromkeys((0 if views == "fresh" else views, 0)):
-        kept = kept_already(Keeping(encoder, everything, count, config["views"]["seed"], model.kept_dtype), cache)
+        kept = find_kept(ViewRequest(encoder, everything, count, config["views"]["seed"], model.kept_dtype), cache)
         if kept is not None:
             return kept, torch.tensor([place[name] for name in files.names])
     return None

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legogcd.errors import UserError
+from legogcd.vision.attention import at_least_float32
 from legogcd.vision.backbones.backbone import (
     Backbone,
     Channels,
@@ -103,7 +104,7 @@ class ViTTrunk(Trunk):
         position = {} if self.rotary is None else {"position_embeddings": self.rotary(images)}
         for layer in self.layers:
             tokens = layer(tokens, attention_mask=None, **position)
-        tokens = tokens.float()
+        tokens = tokens.to(at_least_float32(tokens))
         state: State = (tokens,)
         if self._eps is not None:
             state = tokens[:, 0].clone(), functional.layer_norm(tokens, tokens.shape[-1:], eps=self._eps)
