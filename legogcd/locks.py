@@ -56,11 +56,13 @@ class Lock:
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
-        if self._remove and self.guards:
-            with suppress(OSError):  # while the lock is held: who waits for this file sees that it is gone
-                self.path.unlink()
-        _unlock(descriptor)
-        os.close(descriptor)
+        try:
+            if self._remove and self.guards:
+                with suppress(OSError):  # while the lock is held: who waits for this file sees that it is gone
+                    self.path.unlink()
+        finally:
+            _unlock(descriptor)
+            os.close(descriptor)
 
     def __enter__(self) -> "Lock":
         return self

@@ -22,6 +22,7 @@ from legogcd.methods.baselines.uno import UNO, UNORecipe
 from legogcd.methods.plug_ins import PLUG_INS, plug_in_names
 from legogcd.methods.recipe import ParametricRecipe, Recipe
 from legogcd.methods.simgcd import LEGOGCD, build_simgcd
+from legogcd.vision.backbones import family_defaults
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ class Entry:
 
 
 _EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.85, "dkl_form": "released"}
-_EPOCHS_FOR_PHOTOS = {"efficientnet": 15, "vit": 30}  # vit untested on pretrained weights: longer, to be safe
 
 
 def _simgcd(name: str, description: str, plug_ins: Sequence[str] = ()) -> Entry:
@@ -133,4 +133,4 @@ def published_recipe(name: str) -> Recipe:
 def default_recipe(name: str, family: str) -> Recipe:
     """Our settings for people with photos, by method and backbone family, found by measurement (docs/results.md)."""
     entry = method_entry(name)
-    return entry.recipe().with_settings({"epochs": _EPOCHS_FOR_PHOTOS[family], **entry.for_photos})
+    return entry.recipe().with_settings({**family_defaults(family), **entry.for_photos})

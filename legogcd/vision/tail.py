@@ -181,7 +181,7 @@ class RotaryViTTail(ViTTail):
     def _angles(self, grid: Tensor) -> tuple[Tensor, Tensor]:
         """cos and sin of every patch's rotation [N, 1, P, d]; views of the same grid share theirs, [1, 1, P, d]."""
         rotary: Any = self.rotary
-        patch, grid = int(rotary.config.patch_size), grid.to(self.norm.weight.dtype)
+        patch, grid = int(rotary.config.patch_size), grid.to(next(self.parameters()).dtype)
         grids, which = torch.unique(grid, dim=0, return_inverse=True)
         of_grids = [
             rotary(grid.new_empty(1).expand(1, 3, int(rows) * patch, int(columns) * patch))

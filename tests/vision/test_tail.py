@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from legogcd.vision import attention
 from legogcd.vision.attention import attend
 from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.views.rows import Rows
+from legogcd.vision.views.rows import Rows, TallTensor
 from legogcd.vision.views.tensor_format import quantized, stored_as
 
 
@@ -49,14 +49,14 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def kept_rows(tokens: Tensor, dtype: str, generator: torch.Generator) -> Rows:
-    """``tokens`` [N, T, D] as rows of a larger tensor, some way down in it, last ones first."""
+    """``tokens`` [N, T, D] as rows of larger tensors, some way down in them, last ones first."""
     above = torch.randn(3, *tokens.shape[1:], generator=generator)
     every = torch.cat([above, tokens.flip(0)])
     index = torch.arange(len(every) - 1, 2, -1)
     if dtype == "int8":
         numbers, scales = quantized(every)
-        return Rows(numbers, index, scales)
-    return Rows(stored_as(every, dtype), index)
+        return Rows(TallTensor(numbers.split(4)), index, TallTensor(scales.split(4)))
+    return Rows(TallTensor(stored_as(every, dtype).split(4)), index)
 
 
 @settings(max_examples=40, deadline=None)

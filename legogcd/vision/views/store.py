@@ -116,9 +116,14 @@ def _served_by(request: ViewRequest, cache: Path) -> Iterator[ViewRequest]:
     """The request, and those for more views, whose folders were completed once."""
     for views in range(request.views, _MOST_VIEWS + 1):
         held = request if views == request.views else request.with_views(views)
-        with suppress(OSError):
-            if views != 1 and (held.folder(cache) / MANIFEST).exists():
-                yield held
+        if views != 1 and _exists(held.folder(cache) / MANIFEST):
+            yield held
+
+
+def _exists(path: Path) -> bool:
+    with suppress(OSError):  # a cache that nobody may look into holds nothing for us
+        return path.exists()
+    return False
 
 
 def _complete(request: ViewRequest, folder: Path, progress: Progress, warn: Warn) -> None:
@@ -129,12 +134,10 @@ def _complete(request: ViewRequest, folder: Path, progress: Progress, warn: Warn
     while missing := missing_shards(request, folder):
         done = total - sum(map(len, missing))
         progress(done)
-        made = 0
+        before = done
         for shard in missing:
-            made += _encode_unless_taken(
-                request, folder, shard, lambda some, so_far=done + made: progress(so_far + some)
-            )
-        if not made:  # others are at work on all of them
+            done += _encode_unless_taken(request, folder, shard, _counting_on(progress, done))
+        if done == before:  # others are at work on all of them
             with locked(missing[0].lock(folder), remove=True):
                 pass
     progress(total)
@@ -146,7 +149,7 @@ def _counting_on(progress: Progress, done: int) -> Progress:
 
 
 def _encode_unless_taken(request: ViewRequest, folder: Path, shard: Shard, progress: Progress) -> int:
-    """How many images were encoded: none where another process is at it or has just finished."""
+    """Encode a shard that is still missing; how many images are done by that, none where another process is at it."""
     try:
         with try_lock(shard.lock(folder), remove=True):
             if not _is_there(folder, request.layout, shard):
