@@ -39,8 +39,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
         sync_folder(target.parent)
     finally:
-        temporary.unlink(missing_ok=True)
         _in_use.discard(temporary)
+        temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

@@ -99,6 +99,12 @@ def _take(path: Path, wait: bool, warn: Warn | None, remove: bool) -> Lock:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             guards = _lock(descriptor, wait)
+            if not guards or _is_still(path, descriptor):
+                if guards:
+                    _write_holder(descriptor)
+                elif warn is not None:
+                    warn(f"{path.parent} is on a file system without locks: let only one process at a time work there")
+                return Lock(path, descriptor, guards, remove)
         except OSError as error:
             holder = _read_holder(descriptor)
             os.close(descriptor)
@@ -108,15 +114,7 @@ def _take(path: Path, wait: bool, warn: Warn | None, remove: bool) -> Lock:
         except BaseException:  # such as Ctrl-C while waiting
             os.close(descriptor)
             raise
-        if not guards:
-            if warn is not None:
-                warn(f"{path.parent} is on a file system without locks: let only one process at a time work there")
-            return Lock(path, descriptor, False, False)
-        if _is_still(path, descriptor):
-            _write_holder(descriptor)
-            return Lock(path, descriptor, True, remove)
-        _unlock(descriptor)  # its last holder removed it while we waited: the lock is on the file that is there now
-        os.close(descriptor)
+        os.close(descriptor)  # its last holder removed it while we waited: the lock is on the file that is there now
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

@@ -135,6 +135,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, moment: int) -> list[str]:
 def test_killed_at_any_file_operation_it_completes_to_the_same_bytes(
     request_: ViewRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    request_ = ViewRequest(request_.encoder, request_.images.subset(range(16, 28)), views=2)  # two shards
     whole = content(encode_missing(request_, tmp_path / "whole").folder)
     moments = 0
     for moment in range(1000):
@@ -153,7 +154,7 @@ def test_killed_at_any_file_operation_it_completes_to_the_same_bytes(
             assert not set(numbers) & {shard.number for shard in made}  # a finished shard is never made twice
         assert content(kept.folder) == whole, done  # no temporary file and no lock is left either
         shutil.rmtree(cache)
-    assert moments > 40
+    assert moments > 20
 
 
 ENCODE = """
@@ -260,7 +261,7 @@ def test_every_flipped_byte_of_a_shard_is_found(request_: ViewRequest, tmp_path:
 def test_every_flipped_byte_of_the_manifest_is_found(request_: ViewRequest, tmp_path: Path) -> None:
     path = encode_missing(request_, tmp_path).folder / MANIFEST
     good = path.read_bytes()
-    for place in range(len(good) - 1):  # behind the last brace is a line end
+    for place in range(len(good)):
         damaged = bytearray(good)
         damaged[place] ^= 1 << random.randrange(8)
         path.write_bytes(damaged)
@@ -380,9 +381,9 @@ def test_a_large_folder_is_looked_at_in_a_few_places(
     assert torch.equal(before[1], torch.get_rng_state())
     with open(kept.folder / "00001.bin", "rb+") as file:
         file.write(bytes(64))
+    looks = (KeptViews(kept.folder) for _ in range(200))
     with pytest.raises(DamagedViews, match="00001"):
-        for _ in range(200):
-            KeptViews(kept.folder)
+        list(looks)
 
 
 def test_folders_of_the_older_form_are_left_alone(request_: ViewRequest, tmp_path: Path) -> None:
@@ -470,10 +471,10 @@ def few_open_files() -> Iterator[None]:
 
 @pytest.mark.usefixtures("few_open_files")
 def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
-    layout = Layout((StoredTensor("map", (1, 1, 4), "int8"),), held=3, n_images=400, shard_images=1)
+    layout = Layout((StoredTensor("map", (1, 1, 4), "int8"),), held=3, n_images=250, shard_images=1)
     for shard in layout.shards():
         with writing(tmp_path, layout, shard) as writer:
             writer.add([shard.begin], (torch.full((3, 1, 1, 4), float(shard.number)),))
     write_sealed(tmp_path / MANIFEST, layout.described())
-    (part,) = KeptViews(tmp_path).evaluation(torch.tensor([399, 0, 17]))
-    torch.testing.assert_close(part.dense()[:, 0, 0, 0], torch.tensor([399.0, 0.0, 17.0]))
+    (part,) = KeptViews(tmp_path).evaluation(torch.tensor([249, 0, 17]))
+    torch.testing.assert_close(part.dense()[:, 0, 0, 0], torch.tensor([249.0, 0.0, 17.0]))

@@ -226,7 +226,7 @@ def discard(folder: Path, shard: Shard) -> None:
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
     """JSON that tells whether it is still as it was written."""
-    write_text(path, json.dumps({**content, "seal": _seal(content)}, sort_keys=True) + "\n")
+    write_text(path, json.dumps({**content, "seal": _seal(content)}, sort_keys=True))
 
 
 def read_sealed(path: Path) -> dict[str, Any] | None:

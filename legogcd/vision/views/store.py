@@ -141,6 +141,7 @@ def _complete(request: ViewRequest, folder: Path, progress: Progress, warn: Warn
             with locked(missing[0].lock(folder), remove=True):
                 pass
     progress(total)
+    _remove_idle_locks(request, folder)
     write_sealed(folder / MANIFEST, request.manifest)
 
 
@@ -157,6 +158,14 @@ def _encode_unless_taken(request: ViewRequest, folder: Path, shard: Shard, progr
     except Locked:
         return 0
     return len(shard)
+
+
+def _remove_idle_locks(request: ViewRequest, folder: Path) -> None:
+    """Of processes that were killed after their shard was whole."""
+    for shard in request.shards():
+        if shard.lock(folder).exists():
+            with suppress(Locked):
+                try_lock(shard.lock(folder), remove=True).release()
 
 
 def _set_damaged_aside(request: ViewRequest, folder: Path, warn: Warn) -> None:
