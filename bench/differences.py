@@ -15,7 +15,7 @@ from bench.study import DataSet
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import MeanSpread, Result, ResultBook, settings_text, spread
 from legogcd.methods import choose_recipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, ViewStorage, discover
 
 
 class Variant(NamedTuple):
@@ -67,7 +67,7 @@ def main() -> None:
                     {"epochs": options.epochs, "dkl_form": None, **variant.settings},  # None: as the name says
                 ),
                 image_size=options.image_size,
-                keeping=KeepingRules(cache=options.cache),
+                keeping=ViewStorage(cache=options.cache),
                 seed=seed,
                 threads=options.threads,
             )

@@ -139,7 +139,7 @@ Prepared = tuple[Callable[[Sequence[Path]], Any], Callable[[Any], Tensor]]  # wh
 
 def prepare_ours(views: int, _: int) -> Prepared:
     from legogcd.collection import as_images
-    from legogcd.vision import Encoder, Keeping, keep, load_backbone
+    from legogcd.vision import Encoder, ViewRequest, encode_missing, load_backbone
     from legogcd.vision.views.draw import evaluation_view
     from legogcd.vision.views.encode import BATCH_VIEWS
 
@@ -156,7 +156,7 @@ def prepare_ours(views: int, _: int) -> Prepared:
 
     def several_views(paths: Sequence[Path]) -> Any:
         with tempfile.TemporaryDirectory() as cache:
-            kept = keep(Keeping(encoder, as_images(list(paths)), views), Path(cache))
+            kept = encode_missing(ViewRequest(encoder, as_images(list(paths)), views), Path(cache))
             return [kept.evaluation(torch.arange(COMPARED))]
 
     def features(states: Any) -> Tensor:

@@ -21,7 +21,7 @@ from legogcd.collection import find_images, from_folders, paper_draw
 from legogcd.demo import DIGITS, IMAGE_SIZE, write_digits
 from legogcd.display import Quiet
 from legogcd.files import write_text
-from legogcd.run import Job, KeepingRules, prepare
+from legogcd.run import Job, ViewStorage, prepare
 
 COLUMNS = ("data", "case", "known", "seed", "approach", "classes", "n_known", "estimate", "low", "high", "seconds")
 APPROACHES = ("gcd", "gcd below 100", "silhouette", "neighbours", "combined")
@@ -85,7 +85,7 @@ def read_features(folder: str, options: argparse.Namespace) -> tuple[NDArray[np.
             len(classes),
             backbone=options.backbone,
             image_size=224 if folder else IMAGE_SIZE,
-            keeping=KeepingRules(cache=options.cache),
+            keeping=ViewStorage(cache=options.cache),
         )
         prepared = prepare(job, Quiet())
         truth = [classes.index(name.split("/")[0]) for name in prepared.collection.images.names]

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bench.study import BACKBONE, DataSet
 from legogcd.display import Quiet
-from legogcd.run import Job, KeepingRules, prepare
+from legogcd.run import Job, ViewStorage, prepare
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def untrained_features(data: DataSet, cache: Path | None) -> tuple[np.ndarray, n
     """Features [N, D] at length 1 of a data set's images, the labels they have and their true classes, each [N]."""
     collection, truth = data.open()
     n_classes = truth.n_classes(collection)
-    keeping = KeepingRules(cache=cache)
+    keeping = ViewStorage(cache=cache)
     job = Job(collection, n_classes, backbone=BACKBONE, image_size=data.image_size, keeping=keeping)
     prepared = prepare(job, Quiet())
     return prepared.directions(), prepared.labels, truth.encode(prepared.collection)

@@ -98,13 +98,13 @@ def write_pictures(folder: Path) -> None:
 
 def keeping(options: argparse.Namespace) -> Callable[[], int]:
     from legogcd.collection import find_images
-    from legogcd.vision import Encoder, Keeping, keep, load_backbone
+    from legogcd.vision import Encoder, ViewRequest, encode_missing, load_backbone
 
     encoder = Encoder(load_backbone(str(options.folder / "vit")), torch.device("cpu"), options.precision)
     images, turns = find_images(options.folder / "pictures"), itertools.count()
 
     def work() -> int:
-        keep(Keeping(encoder, images, KEPT[0]), options.folder / f"cache-{next(turns)}")
+        encode_missing(ViewRequest(encoder, images, KEPT[0]), options.folder / f"cache-{next(turns)}")
         return FILES * (1 + KEPT[0])
 
     return work

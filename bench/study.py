@@ -22,7 +22,7 @@ from legogcd.collection import UNLABELLED, Collection, Truth, find_images, from_
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
 from legogcd.methods import choose_recipe
-from legogcd.run import Job, KeepingRules, discover
+from legogcd.run import Job, ViewStorage, discover
 
 BACKBONE = "efficientnet-lite0"
 
@@ -164,7 +164,7 @@ def run(variant: Variant, data: DataSet, key: dict[str, Any], options: argparse.
         recipe=recipe_of(variant, options),
         image_size=data.image_size,
         train_blocks=variant.train_blocks,
-        keeping=KeepingRules(views=variant.views, cache=options.cache),
+        keeping=ViewStorage(views=variant.views, cache=options.cache),
         seed=key["seed"],
         threads=options.threads,
     )

@@ -21,7 +21,7 @@ from legogcd.evaluation.calibration import Calibration, expected_calibration_err
 from legogcd.methods import choose_recipe
 from legogcd.report.page.findings import unit, wrong_labels
 from legogcd.report.page.sorting import Sorting
-from legogcd.run import Job, KeepingRules, Outcome, discover
+from legogcd.run import Job, Outcome, ViewStorage, discover
 from legogcd.run.folder import class_names
 
 FLIPPED = 0.05
@@ -57,7 +57,7 @@ def job_of(collection: Collection, truth: Truth, seed: int, options: argparse.Na
         method=options.method,
         recipe=choose_recipe("default", options.method, "efficientnet-lite0", {}),
         image_size=options.image_size,
-        keeping=KeepingRules(cache=options.cache),
+        keeping=ViewStorage(cache=options.cache),
         held_out=0.1,
         seed=seed,
         threads=options.threads,

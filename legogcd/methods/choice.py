@@ -7,9 +7,7 @@ from legogcd.errors import UserError
 from legogcd.methods.published import published_recipes
 from legogcd.methods.recipe import Recipe
 from legogcd.methods.registry import method_entry
-from legogcd.vision.backbones import family_of
-
-_EPOCHS_FOR_PHOTOS = {"efficientnet": 15, "vit": 30}  # vit untested on pretrained weights: longer, to be safe
+from legogcd.vision.backbones import family_defaults, family_of
 
 
 def recipe_names() -> list[str]:
@@ -50,10 +48,5 @@ def published_recipe(method: str) -> Recipe:
 
 def default_recipe(method: str, family: str) -> Recipe:
     """Our settings for people with photos, by method and backbone family, found by measurement (docs/results.md)."""
-    if family not in _EPOCHS_FOR_PHOTOS:
-        raise UserError(
-            f"no number of epochs is known for backbones of the family {family!r}, only for "
-            f"{', '.join(_EPOCHS_FOR_PHOTOS)}; take --recipe paper and set epochs"
-        )
     entry = method_entry(method)
-    return entry.recipe().with_settings({"epochs": _EPOCHS_FOR_PHOTOS[family], **entry.for_photos})
+    return entry.recipe().with_settings({**family_defaults(family), **entry.for_photos})

@@ -197,7 +197,7 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     display.note(f"{options.backbone} on {runtime.describe()}")
     images = job.collection.images
     encoder = Encoder(backbone, runtime.device, runtime.precision)
-    opened = open_views(encoder, images, options.view_options(), display)
+    opened = open_views(encoder, images, options.view_storage(), display)
     rows = [row for row in range(len(images)) if row not in opened.unreadable]
     prepared = Prepared(job, runtime, backbone, opened, job.collection.keep(rows), torch.tensor(rows))
     if prepared.unreadable:

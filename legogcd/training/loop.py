@@ -13,7 +13,7 @@ from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
 from legogcd.vision.features import Compute, features, on_device, stacked, stored_states
-from legogcd.vision.tail import KeptState
+from legogcd.vision.tail import TailInput
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.source import ViewSource
 from legogcd.vision.views.workers import ahead
@@ -31,10 +31,10 @@ class LabelledViews:
 
     def pairs(
         self, batch_size: int, generator: torch.Generator, device: torch.device
-    ) -> Iterator[tuple[Tensor, KeptState]]:
+    ) -> Iterator[tuple[Tensor, TailInput]]:
         """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead."""
 
-        def drawn() -> Iterator[tuple[Tensor, KeptState]]:
+        def drawn() -> Iterator[tuple[Tensor, TailInput]]:
             for batch in balanced_batches(self.labels, batch_size, generator):
                 yield batch, on_device(self.source.pair(self.rows[batch], generator), device)
 

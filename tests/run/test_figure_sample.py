@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
@@ -13,6 +14,7 @@ from safetensors.numpy import load_file
 from legogcd.collection import Collection, ImageFiles, Truth
 from legogcd.errors import UserError
 from legogcd.run.figure_sample import SAMPLE, choose_sample, read_sample, write_sample
+from legogcd.training.checkpoint import load_tensors, save_tensors
 
 
 def collection_of(classes: list[str], labelled: list[bool], known: tuple[str, ...]) -> tuple[Collection, Truth]:

@@ -69,8 +69,7 @@ def test_every_flipped_bit_is_found_or_harmless(tmp_path: Path) -> None:
         path.write_bytes(changed)
         try:
             tensors, _ = load_tensors(path)
-        except DamagedFileError as damage:
-            assert "\n" not in str(damage)
+        except DamagedFileError:
             continue
         harmless += 1
         assert all(torch.equal(tensors[name], tensor) for name, tensor in example().items())
