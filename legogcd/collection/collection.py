@@ -1,18 +1,18 @@
 """Images with the labels they have, and, apart from them, the truth that only scores."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection.images import Images, Indices
+from legogcd.collection.differences import digest_by_name
+from legogcd.collection.images import ImageFiles, Images, Indices
+from legogcd.collection.look_alikes import look_alike_warnings
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
 
 UNLABELLED = -1
-_FOUND_GROUP = re.compile(r"new-\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,18 @@ class Collection:
                 f"{n_classes} classes were asked for: {n_classes - self.n_known} new ones, "
                 f"but only {counted(n_unlabelled, 'image')} without a label"
             )
-        return [*self.notes, *self._small_counts(n_classes, n_unlabelled)]
+        return [*self.notes, *self._small_counts(n_classes, n_unlabelled), *self.look_alikes()]
+
+    def look_alikes(self) -> list[str]:
+        """What to say of classes, and of image files, whose names a person would take for one."""
+        twins = look_alike_warnings(self.images.names, "image") if isinstance(self.images, ImageFiles) else []
+        by_form = [warning for warning in twins if "Unicode form" in warning]  # IMG_1.jpg and img_1.JPG are usual
+        return [*look_alike_warnings(self.known, "class"), *by_form]
+
+    def labels_digest(self) -> str:
+        """SHA-256 over the labels by image name, whatever the order of the images and of the classes."""
+        labels = ("" if label < 0 else self.known[label] for label in self.labels.tolist())
+        return digest_by_name(zip(self.images.names, labels, strict=True))
 
     def _small_counts(self, n_classes: int, n_unlabelled: int) -> list[str]:
         warnings = []
@@ -121,6 +132,10 @@ class Truth:
         truth = (self.labels.get(name) for name in collection.images.names)
         return np.array([UNLABELLED if label is None else ids[label] for label in truth], dtype=np.int64)
 
+    def encode_unlabelled(self, collection: Collection) -> NDArray[np.int64]:
+        """Class ids [N] as `encode` gives them, -1 also where an image is labelled: what is scored."""
+        return np.where(collection.labelled, UNLABELLED, self.encode(collection))
+
     def n_classes(self, collection: Collection) -> int:
         """Known classes and the other true ones among the collection's images."""
         return collection.n_known + len(self._others(collection))
@@ -128,9 +143,3 @@ class Truth:
     def _others(self, collection: Collection) -> list[str]:
         present = {self.labels[name] for name in collection.images.names if name in self.labels}
         return sorted(present - set(collection.known))
-
-
-def check_not_reserved(names: Iterable[str]) -> None:
-    taken = sorted({name for name in names if _FOUND_GROUP.fullmatch(name)})
-    if taken:
-        raise UserError(f"label {some_of(taken, 3)}: names like 'new-001' are kept for found groups; rename it")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection.collection import UNLABELLED, Collection, Truth, check_not_reserved
+from legogcd.collection.collection import UNLABELLED, Collection, Truth
+from legogcd.collection.group_names import check_not_reserved
 from legogcd.collection.images import ImageFiles, Images
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legogcd.collection import UNLABELLED, Collection, Truth, paper_draw
-from legogcd.collection.collection import check_not_reserved
+from legogcd.collection.group_names import check_not_reserved
 from legogcd.paper.datasets import PaperDataset, Split, dataset_named
 from legogcd.paper.published import published
 
