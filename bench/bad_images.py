@@ -12,6 +12,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -44,9 +45,14 @@ def bad_images(seed: int = 0) -> Named:
         yield from family(np.random.default_rng(seed))
 
 
+@cache
+def all_bad_images(seed: int = 0) -> tuple[tuple[str, bytes], ...]:
+    return tuple(bad_images(seed))
+
+
 def some_bad_images(count: int, seed: int = 0) -> list[tuple[str, bytes]]:
     """``count`` bad images of every family, evenly spread."""
-    everything = list(bad_images(seed))
+    everything = all_bad_images(seed)
     places = np.linspace(0, len(everything) - 1, min(count, len(everything))).round().astype(int)
     return [everything[place] for place in places]
 
@@ -62,6 +68,7 @@ def picture(height: int = 48, width: int = 64) -> Image.Image:
     return Image.fromarray(np.stack([x * 4, y * 5, (x * y) % 256], axis=-1).astype(np.uint8))
 
 
+@cache
 def good_images() -> dict[str, bytes]:
     return {ending: saved(picture(), ending) for ending in FORMATS}
 
@@ -133,10 +140,10 @@ def png(width: int, height: int, bits: int = 1, color: int = 0, data: bytes = b"
 
 def zeros(count: int) -> bytes:
     """``count`` zeros, compressed a thousandfold."""
-    packer = zlib.compressobj(9)
-    block = bytes(1 << 20)
-    parts = [packer.compress(block[: min(len(block), count - done)]) for done in range(0, count, len(block))]
-    return b"".join(parts) + packer.flush()
+    block, rest = zlib.compressobj(9, wbits=-15), zlib.compressobj(9, wbits=-15)
+    million = block.compress(bytes(1 << 20)) + block.flush(zlib.Z_FULL_FLUSH)  # which may be repeated as it is
+    end = rest.compress(bytes(count % (1 << 20))) + rest.flush()
+    return b"\x78\xda" + million * (count >> 20) + end + struct.pack(">I", count % 65_521 << 16 | 1)
 
 
 def jpeg_of_size(content: bytes, width: int, height: int) -> bytes:
@@ -220,7 +227,7 @@ def _moving(_: np.random.Generator) -> Named:
     frames = [Image.new("RGB", (16, 16), (i % 256, 0, 0)) for i in range(300)]
     for ending in ("gif", "png", "webp", "tif"):
         yield f"moving.{ending}", saved(frames[0], ending, save_all=True, append_images=frames[1:])
-    large = [Image.new("P", (9000, 7000), i) for i in range(2)]
+    large = [Image.new("P", (5000, 4000), i) for i in range(2)]
     yield "moving-large.gif", saved(large[0], "gif", save_all=True, append_images=large[1:])
     gif = good_images()["gif"]
     place = gif.find(b"\x2c", 13 + 3 * 256) if gif[10] & 128 else 13
@@ -279,7 +286,7 @@ def _jpegs(_: np.random.Generator) -> Named:
     yield "scans.jpg", content[:scan] + content[scan:-2] * 2000 + content[-2:]
     wide = saved(Image.new("RGB", (15_000, 14_000)), "jpg", progressive=True)
     yield "progressive-210-megapixels.jpg", wide
-    yield "baseline-225-megapixels.jpg", saved(Image.new("RGB", (15_000, 15_000)), "jpg")
+    yield "baseline-225-megapixels.jpg", jpeg_of_size(saved(picture(), "jpg"), 15_000, 15_000)
     yield "largest.jpg", jpeg_of_size(wide, 65_535, 65_535)
     for number in range(10):
         yield f"no-tables-{number}.jpg", content[:2] + content[20 * (number + 1) :]

@@ -14,6 +14,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 _STORED = {"1": 1, "L": 1, "P": 1}  # bytes per pixel once decoded; every other mode but I;16 takes four
 _WHOLE_FILE = {"WEBP": 3, "AVIF": 3}  # copies of the file itself that the decoder holds
 _BESIDE = {"WEBP": 13, "AVIF": 12, "PPM": 8, "BMP": 4}  # bytes per pixel a decoder needs beside what it makes
+_MAYBE_PLAIN = ("BMP", "PPM", "TIFF")  # formats whose pixels may stand in the file as they are
 _NUMBER_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # by TIFF type
 _PER_NUMBER = 40  # what Pillow makes of a number in a TIFF directory: an entry in a tuple, and Python's number
 _MOST_ENTRIES = 4096  # of a TIFF directory; usual files have 20
@@ -35,6 +36,8 @@ def cost_of_decoding(image: ImageFile, file: BinaryIO, whole: int) -> int:
     """Bytes needed to decode ``image`` of ``whole`` pixels, fewer of which a JPEG may be about to give."""
     kind = image.format or ""
     cost = stored_bytes(image.mode) * image.width * image.height + _BESIDE.get(kind, 0) * whole
+    if kind in _MAYBE_PLAIN and [tile[0] for tile in image.tile[:1]] == ["raw"]:
+        return stored_bytes(image.mode) * image.width * image.height  # the file is read row by row
     cost += _WHOLE_FILE.get(kind, 1) * os.fstat(file.fileno()).st_size
     if kind == "JPEG":
         cost += 2 * _held_coefficients(image, file, whole)
