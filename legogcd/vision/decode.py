@@ -172,7 +172,7 @@ def _read_file(path: Path, size_hint: int | None) -> NDArray[np.uint8]:
 def _cost(image: ImageFile, file: BinaryIO, whole: int, size_hint: int | None) -> int:
     """Bytes at the moment that takes most: while the image is decoded, or while its pixels are handed on."""
     place = file.tell()
-    if isinstance(image, JpegImageFile) and image.info.get("progressive") and count_scans(file) > MAX_SCANS:
+    if isinstance(image, JpegImageFile) and count_scans(file) > MAX_SCANS:
         raise UnreadableImage(f"too many scans (limit {MAX_SCANS})")
     decoding = cost_of_decoding(image, file, whole)
     file.seek(place)
@@ -199,9 +199,14 @@ def _refuse_cost(cost: int) -> None:
 def _decoder(file: BinaryIO) -> ImageFile:
     """The file as an image that is not decoded yet; apart from ``Image.open`` so that our pixel limit holds."""
     for decoder in _DECODERS:
-        file.seek(0)
         with suppress(SyntaxError):  # how Pillow says that a header is another format's
-            return decoder(file)
+            try:
+                file.seek(0)
+                return decoder(file)
+            except Image.DecompressionBombError:  # by its size alone, which has not been held against our limit yet
+                with _one_at_a_time():
+                    file.seek(0)
+                    return decoder(file)
     raise UnreadableImage("not an image")
 
 

@@ -55,12 +55,28 @@ def stored_bytes(mode: str) -> int:
 
 def count_scans(file: BinaryIO) -> int:
     """How often a JPEG goes over its picture; a few bytes each can keep a processor busy for hours."""
-    file.seek(0)
+    file.seek(_first_scan(file))
     count, before = 0, b""
     while block := file.read(1 << 20):
-        count += (before + block).count(b"\xff\xda")
+        count += (before + block).split(b"\xff\xd9", 1)[0].count(b"\xff\xda")
+        if b"\xff\xd9" in before + block:  # the end of the picture; phones put films behind it
+            break
         before = block[-1:]
     return count
+
+
+def _first_scan(file: BinaryIO) -> int:
+    """Where the first scan of a JPEG begins: behind the segments, which may hold pictures of their own."""
+    place = 2
+    while True:
+        file.seek(place)
+        segment = file.read(4)
+        if len(segment) < 4 or segment[0] != 0xFF or segment[1] == 0xDA:
+            return place
+        if segment[1] == 0xFF:  # padding
+            place += 1
+        else:
+            place += 2 + int.from_bytes(segment[2:], "big")
 
 
 def _webp_pixels(start: bytes) -> int:

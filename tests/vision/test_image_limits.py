@@ -114,6 +114,23 @@ def test_refused_images_say_the_limit_before_anything_is_decoded(reason, monkeyp
     assert reason(content) == words
 
 
+def test_a_gif_between_pillows_limit_and_ours_is_read(tmp_path):
+    path = tmp_path / "wide.gif"
+    small = saved(picture(), "gif")
+    path.write_bytes(small[:6] + struct.pack("<HH", 20_000, 10_000) + small[10:])
+    before = Image.MAX_IMAGE_PIXELS
+    assert 2 * before < 200_000_000
+    assert read_rgb(path, size_hint=500).shape == (1_000, 2_000, 3)
+    assert before == Image.MAX_IMAGE_PIXELS
+
+
+def test_films_behind_a_jpeg_are_no_scans(tmp_path):
+    path = tmp_path / "motion.jpg"
+    exif = Image.Exif()
+    path.write_bytes(saved(picture(), "jpg", exif=exif, comment=b"\xff\xda" * 200) + b"film\xff\xda" * 500)
+    assert read_rgb(path).shape == (48, 64, 3)
+
+
 def test_a_tile_larger_than_its_picture_counts(reason):
     tags = tiff_tags(8, 8, [8], 72) | {322: (4, [40_000]), 323: (4, [40_000])}
     tags |= {324: tags.pop(273), 325: tags.pop(279)}
