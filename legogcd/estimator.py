@@ -20,9 +20,10 @@ from legogcd.run.categories import Categories, current
 from legogcd.run.class_count import estimate_job_classes
 from legogcd.run.discovery import Discovery, read_predictions
 from legogcd.run.folder import CURVES, check_free, read_metrics
+from legogcd.run.job import Job
 from legogcd.run.model import Model, load_run
 from legogcd.run.options import RunOptions, described
-from legogcd.run.pipeline import Job, Outcome, discover, save_run
+from legogcd.run.pipeline import Outcome, discover, save_run
 from legogcd.run.predict import COLUMNS, Predictor
 
 _OPTIONS = RunOptions.model_fields

@@ -4,7 +4,7 @@ from typing import Any
 
 from legogcd.clustering.how_many.choice import Estimate, estimate_classes
 from legogcd.display import Quiet
-from legogcd.run.pipeline import Job, prepare
+from legogcd.run.job import Job, prepare
 from legogcd.training.draw import clustering_images
 
 

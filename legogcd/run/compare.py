@@ -11,8 +11,8 @@ from legogcd.errors import UserError
 from legogcd.evaluation.results import Result, ResultBook, settings_text, spread
 from legogcd.files import slug, write_text
 from legogcd.methods import check_method, method_entry
+from legogcd.run.job import Job, prepare
 from legogcd.run.own_process import in_own_process
-from legogcd.run.pipeline import Job, prepare
 from legogcd.run.scored import scored_run
 from legogcd.wording import human_bytes
 

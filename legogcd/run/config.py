@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from legogcd.collection.differences import CollectionRecord, what_differs
 from legogcd.errors import UserError
 from legogcd.files import write_text
-from legogcd.run.folder import CONFIG, run_file
+from legogcd.run.folder import COLLECTION, CONFIG, run_file
 from legogcd.run.options import RunOptions
 from legogcd.version import __version__
 
@@ -23,6 +24,7 @@ class ImagesRecord(BaseModel):
     count: int = Field(ge=0)
     labelled: int = Field(ge=0)
     unreadable: dict[str, str] = {}
+    digests: dict[str, str | int] = {}  # of names, sizes, times and labels: what a run was made of
 
 
 class RunConfig(BaseModel):
@@ -57,7 +59,7 @@ class RunConfig(BaseModel):
 
 
 def write_config(folder: Path, config: RunConfig) -> None:
-    write_text(folder / CONFIG, json.dumps(config.as_json(), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    write_text(folder / CONFIG, json.dumps(config.as_json(), indent=1, sort_keys=True) + "\n")
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -78,15 +80,21 @@ def read_config(folder: Path) -> RunConfig:
     return config
 
 
-def begin_run(folder: Path, config: RunConfig, resume: bool) -> None:
-    """Write the configuration of a new run, or see that the one to go on with was begun with the same."""
-    if not (resume and (folder / CONFIG).exists()):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_config(folder, config)
-        return
-    differing = sorted(set(_differing(read_config(folder).as_json(), config.as_json())))
+def check_same(folder: Path, config: RunConfig, collection: CollectionRecord) -> None:
+    """See that a run to go on with was begun with the same settings, images and labels; what differs is named."""
+    begun = read_config(folder)
+    for difference in what_differs(begun.images.digests, collection, _recorded(folder)):
+        raise UserError(f"{folder} was begun with other images or labels: {difference.sentence}; start a new run")
+    differing = sorted(set(_differing(begun.as_json(), config.as_json())))
     if differing:
         raise UserError(f"{folder} was begun with another {', '.join(differing)}; resume with the same settings")
+
+
+def _recorded(folder: Path) -> CollectionRecord | None:
+    try:
+        return CollectionRecord.read(folder / COLLECTION)
+    except UserError:  # without it, only the kind of a difference can be told
+        return None
 
 
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

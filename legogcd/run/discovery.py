@@ -1,7 +1,6 @@
 """The result of a run: each image's category, known or new, and how sure; and predictions.csv, where it is kept."""
 
-import csv
-import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +9,13 @@ import numpy as np
 import pandas as pd
 
 from legogcd.collection.group_names import class_names
-from legogcd.files import write_text
+from legogcd.csv_text import read_rows, write_rows
+from legogcd.errors import UserError
 from legogcd.run.folder import PREDICTIONS, run_file
 
 COLUMNS = ("path", "category", "status", "confidence", "predicted")
+STATUSES = ("labelled", "known", "novel")
+_SHARE = re.compile(r"0\.\d{4}|1\.0{4}")
 
 
 @dataclass(frozen=True)
@@ -80,19 +82,38 @@ class Discovery:
 
 
 def write_predictions(folder: Path, discovery: Discovery) -> None:
-    """predictions.csv; names with commas, quotes or line breaks are quoted."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in discovery.table().itertuples(index=False):
-        writer.writerow([row.path, row.category, row.status, f"{row.confidence:.4f}", row.predicted])
-    write_text(folder / PREDICTIONS, text.getvalue())
+    """predictions.csv; any name a file system allows comes back from it."""
+    table = discovery.table()
+    columns = [table[name].tolist() for name in COLUMNS]
+    columns[3] = [f"{confidence:.4f}" for confidence in columns[3]]
+    write_rows(folder / PREDICTIONS, COLUMNS, zip(*columns, strict=True))
 
 
 def read_predictions(folder: Path) -> pd.DataFrame:
-    """predictions.csv of a run, text as text."""
-    table = pd.read_csv(
-        run_file(folder, PREDICTIONS), dtype={name: str for name in COLUMNS if name != "confidence"}, na_filter=False
-    )
+    """predictions.csv of a run, text as text; what cannot be is said with its line."""
+    path = run_file(folder, PREDICTIONS)
+    rows = read_rows(path, COLUMNS)
+    if not rows:
+        raise UserError(f"{path} holds no image")
+    seen: set[str] = set()
+    for row in rows:
+        name, category, status, confidence, predicted = row.cells
+        wrong = (
+            "no path"
+            if not name
+            else "an image that stands there before"
+            if name in seen
+            else "no category"
+            if not category or not predicted
+            else f"the status {status[:20]!r}"
+            if status not in STATUSES
+            else f"the confidence {confidence[:20]!r}"
+            if not _SHARE.fullmatch(confidence)
+            else ""
+        )
+        if wrong:
+            raise UserError(f"{path} line {row.line} has {wrong}; it is not what a run writes")
+        seen.add(name)
+    table = pd.DataFrame([row.cells for row in rows], columns=list(COLUMNS))
     table["confidence"] = table["confidence"].astype(float)
     return table

@@ -2,26 +2,37 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from legogcd.errors import UserError
-from legogcd.training.files import CHECKPOINT, METRICS, MODEL, TIMING, read_metrics
+from legogcd.run.manifest import MANIFEST, check_sealed
+from legogcd.training.files import CHECKPOINT, METRICS, MODEL, TIMING
+from legogcd.training.files import read_metrics as read_log
 
 CONFIG, PREDICTIONS, CALIBRATION = "config.json", "predictions.csv", "calibration.json"
 EDITS, REPORT = "edits.jsonl", "report.html"
+COLLECTION, SKIPPED = "collection.csv", "skipped.csv"
+LOCK = ".lock"
+SEALED = (CONFIG, COLLECTION, SKIPPED, METRICS, MODEL, CALIBRATION, PREDICTIONS)  # what a manifest has digests of
 CURVES, GROUPS, CLASS_COUNT = "curves.png", "groups.png", "classes.png"
 
 __all__ = [
     "CALIBRATION",
     "CHECKPOINT",
     "CLASS_COUNT",
+    "COLLECTION",
     "CONFIG",
     "CURVES",
     "EDITS",
     "GROUPS",
+    "LOCK",
+    "MANIFEST",
     "METRICS",
     "MODEL",
     "PREDICTIONS",
     "REPORT",
+    "SEALED",
+    "SKIPPED",
     "TIMING",
     "check_free",
     "read_metrics",
@@ -30,11 +41,19 @@ __all__ = [
 
 
 def run_file(folder: Path, name: str) -> Path:
-    """A file a run must have."""
+    """A file a run must have, as the run wrote it."""
     path = folder / name
     if not path.is_file():
         raise UserError(f"{folder} does not hold a finished run: {name} is missing")
+    check_sealed(folder, name)
     return path
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """metrics.jsonl of a run, one entry per epoch, as the run wrote it."""
+    if (folder / METRICS).is_file():
+        check_sealed(folder, METRICS)
+    return read_log(folder)
 
 
 def check_free(folder: Path) -> None:

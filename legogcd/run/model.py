@@ -15,7 +15,8 @@ from legogcd.evaluation.calibration import Calibration
 from legogcd.files import write_text
 from legogcd.methods import Method, build_method, check_method, method_entry
 from legogcd.run.config import RunConfig, read_config
-from legogcd.run.folder import CALIBRATION, CONFIG, MODEL, run_file
+from legogcd.run.folder import CALIBRATION, CONFIG, MANIFEST, MODEL, run_file
+from legogcd.run.manifest import read_manifest
 from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
 from legogcd.training.journal import log_record
@@ -92,6 +93,7 @@ def load_run(
     config = read_config(folder)
     options = config.options
     path = run_file(folder, MODEL)
+    run_file(folder, MANIFEST)
     try:
         method_name = check_method(config.method)
         recipe = method_entry(method_name).recipe.model_validate(config.recipe)
@@ -111,9 +113,9 @@ def load_run(
 
 def read_calibration(folder: Path) -> Calibration:
     """calibration.json of a run; one that has none reports its probabilities as they are."""
-    path = folder / CALIBRATION
-    if not path.exists():
+    if not (folder / CALIBRATION).exists() and CALIBRATION not in read_manifest(folder):
         return Calibration()
+    path = run_file(folder, CALIBRATION)
     try:
         found = Calibration(**json.loads(path.read_text(encoding="utf-8")))
         sound = found.temperature > 0 and found.threshold >= 0

@@ -15,8 +15,8 @@ from legogcd.collection import (
 )
 from legogcd.errors import UserError
 from legogcd.run.categories import confirmed_labels, current
+from legogcd.run.job import Job
 from legogcd.run.options import LabelOptions, RunOptions
-from legogcd.run.pipeline import Job
 from legogcd.wording import counted
 
 FOLDERS = "folders"  # what --labels says where the folders' names are the labels

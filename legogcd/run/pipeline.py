@@ -1,72 +1,37 @@
 """The one pipeline: collection → kept views → method → discovery. CLI, estimator, paper and review all call it."""
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from legogcd.clustering import directions
-from legogcd.collection import UNLABELLED, Collection, ImageFiles
+from legogcd.collection import Collection
+from legogcd.csv_text import write_rows
 from legogcd.display import Quiet
-from legogcd.errors import Interrupted, UserError
+from legogcd.errors import Interrupted
 from legogcd.evaluation.calibration import Calibration, calibrate
-from legogcd.methods import Method, Recipe, build_method, check_method
-from legogcd.run.config import ImagesRecord, RunConfig, begin_run
+from legogcd.files import sweep_temporaries
+from legogcd.locks import try_lock
+from legogcd.methods import Method, check_method
+from legogcd.run.config import RunConfig, check_same, write_config
 from legogcd.run.discovery import Discovery, write_predictions
-from legogcd.run.folder import CHECKPOINT, check_free
+from legogcd.run.folder import CHECKPOINT, COLLECTION, CONFIG, LOCK, SEALED, SKIPPED, check_free
+from legogcd.run.job import Job, Prepared, prepare
+from legogcd.run.manifest import seal
 from legogcd.run.model import Model
-from legogcd.run.options import RunOptions
-from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.training.draw import clustering_images
-from legogcd.training.held_out import hold_out
 from legogcd.training.journal import Journal
-from legogcd.training.loop import DivergedError, LabelledViews, Learner, Metrics, train
+from legogcd.training.loop import DivergedError, Metrics, train
 from legogcd.training.optimizer import build_optimizer
-from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.views.encode import Encoder
-from legogcd.vision.views.opening import OpenedViews, open_views
-from legogcd.wording import left_out
+from legogcd.wording import skipped_files
 
 Score = Callable[[Collection, np.ndarray], dict[str, float | None]]
 MOST_HANDED_OVER = 50_000  # images whose features stay in memory for whoever asks next
-
-
-@dataclass(frozen=True)
-class Job:
-    """A collection, and everything that decides what a run computes of it."""
-
-    collection: Collection
-    options: RunOptions
-    name: str = ""  # of the collection, for titles
-
-    @property
-    def n_classes(self) -> int:
-        if not isinstance(self.options.n_classes, int):
-            raise UserError("n_classes is needed: how many categories there are in all, known and new")
-        return self.options.n_classes
-
-    @property
-    def method(self) -> str:
-        return check_method(self.options.method_name)
-
-    @cached_property
-    def recipe(self) -> Recipe:
-        return self.options.chosen_recipe()
-
-    def changed(self, **options: Any) -> "Job":
-        """The same job with other options."""
-        return replace(self, options=self.options.changed(**options))
-
-    def build_method(self, dim: int) -> Method:
-        """The method for features [·, dim], before any training; the same seed gives the same one."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.options.seed)
-            return build_method(self.method, dim, self.n_classes, self.collection.n_known, self.recipe)
 
 
 @dataclass(frozen=True)
@@ -79,77 +44,6 @@ class Outcome:
     config: RunConfig
     features: np.ndarray | None = None  # [N, D] trained, of a run that has just ended and is not too large
     features_at: Callable[[np.ndarray], np.ndarray] | None = None  # the same at some positions, of any run
-
-
-@dataclass
-class Prepared:
-    """A job with its backbone loaded, its views at hand and its unreadable images left out."""
-
-    job: Job
-    runtime: Runtime
-    backbone: Backbone
-    opened: OpenedViews
-    collection: Collection
-    rows: torch.Tensor  # [N] the collection's images among all of the job's
-
-    @cached_property
-    def held_out(self) -> np.ndarray:
-        """Positions of the labelled images whose labels training does not see."""
-        return hold_out(self.collection.labels, self.job.options.held_out, self.job.options.seed)
-
-    @cached_property
-    def labels(self) -> np.ndarray:
-        """The labels training sees [N]."""
-        labels = self.collection.labels.copy()
-        labels[self.held_out] = UNLABELLED
-        return labels
-
-    @property
-    def views(self) -> LabelledViews:
-        return LabelledViews(self.opened.source, self.rows, torch.from_numpy(self.labels))
-
-    def learner(self, method: Method) -> Learner:
-        return Learner(self.backbone.tail, method, self.runtime)
-
-    def directions(self, positions: np.ndarray | None = None) -> np.ndarray:
-        """The untrained features at length 1 [n, D], of all images or of those at some positions."""
-        return directions(self.learner(Method()).features(self.views, positions))
-
-    @property
-    def unreadable(self) -> dict[str, str]:
-        names = self.job.collection.images.names
-        return {names[row]: reason for row, reason in sorted(self.opened.unreadable.items())}
-
-    def model(self) -> Model:
-        """The model before it has learned anything."""
-        job = replace(self.job, collection=self.collection)
-        method = job.build_method(self.backbone.dim).to(self.runtime.device)
-        known, dtype = self.collection.known, job.options.kept_dtype
-        return Model(self.backbone, method, known, job.n_classes, dtype, self.runtime)
-
-    def config(self) -> RunConfig:
-        """Everything needed to repeat the run and to load its model."""
-        job, collection = self.job, self.collection
-        images = job.collection.images
-        return RunConfig(
-            name=job.name,
-            options=job.options.changed(
-                method=job.method,
-                device=self.runtime.device.type,
-                precision=self.runtime.precision,
-                threads=torch.get_num_threads(),
-            ),
-            method=job.method,
-            recipe=job.recipe.model_dump(mode="json"),
-            weights=self.backbone.fingerprint(),
-            known=collection.known,
-            images=ImagesRecord(
-                root=str(images.root) if isinstance(images, ImageFiles) else None,
-                count=len(collection),
-                labelled=int(collection.labelled.sum()),
-                unreadable=self.unreadable,
-            ),
-        )
 
 
 def discover(
@@ -166,55 +60,84 @@ def discover(
     job.collection.check(job.n_classes)
     if score is not None:
         score(job.collection, np.zeros(len(job.collection), np.int64))  # a truth that scores nothing is said at once
-    if out is not None and not resume:
+    if out is None:
+        return _computed(_prepared(job, display), None, score, display)
+    with _claimed(out, resume, display):
+        prepared = _prepared(job, display)
+        _begin(out, prepared, resume)
+        if prepared.skipped:
+            display.note(skipped_files(prepared.skipped, str(out / SKIPPED)))
+        journal = Journal(out)
+        journal.time("views", prepared.opened.seconds)
+        outcome = _computed(prepared, journal, score, display)
+        _finish(out, outcome)
+    return outcome
+
+
+@contextmanager
+def _claimed(out: Path, resume: bool, display: Quiet) -> Iterator[None]:
+    """A folder that is this run's alone until it ends; left as it was if nothing was written into it."""
+    if not resume:
         check_free(out)
+    there = out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with try_lock(out / LOCK, display.warn, remove=True):
+            yield
+    finally:
+        if not there:
+            with suppress(OSError):  # something of the run is in it
+                out.rmdir()
+
+
+def _prepared(job: Job, display: Quiet) -> Prepared:
     prepared = prepare(job, display)
     for warning in prepared.collection.check(job.n_classes):
         display.warn(warning)
-    model, config, journal = prepared.model(), prepared.config(), None
-    if out is not None:
-        begin_run(out, config, resume)
-        journal = Journal(out)
-        journal.time("views", prepared.opened.seconds)
+    return prepared
+
+
+def _computed(prepared: Prepared, journal: Journal | None, score: Score | None, display: Quiet) -> Outcome:
+    """Train, calibrate, sort; what was learned is saved before anything is sorted by it."""
+    model = prepared.model()
     metrics = _train(prepared, model.method, journal, score, display)
     model.calibration = _calibrate(prepared, model)
-    if out is not None:
-        model.save(out, metrics)
+    if journal is not None:
+        model.save(journal.folder, metrics)
     discovery, features = _sort(prepared, model)
-    if out is not None:
-        write_predictions(out, discovery)
-        shutil.rmtree((out / CHECKPOINT).parent, ignore_errors=True)
     learner, views = prepared.learner(model.method), prepared.views
-    return Outcome(discovery, model, metrics, config, features, lambda positions: learner.features(views, positions))
+    at = partial(learner.features, views)
+    return Outcome(discovery, model, metrics, prepared.config(), features, at)
 
 
-def prepare(job: Job, display: Quiet) -> Prepared:
-    """Load the backbone, open the views and leave unreadable images out."""
-    options = job.options
-    runtime = open_runtime(options.device, options.precision, options.threads)
-    backbone = load_backbone(options.backbone, image_size=options.image_size, train_blocks=options.train_blocks)
-    backbone = backbone.to(runtime.device)
-    display.note(f"{options.backbone} on {runtime.describe()}")
-    images = job.collection.images
-    encoder = Encoder(backbone, runtime.device, runtime.precision)
-    opened = open_views(encoder, images, options.view_storage(), display)
-    rows = [row for row in range(len(images)) if row not in opened.unreadable]
-    prepared = Prepared(job, runtime, backbone, opened, job.collection.keep(rows), torch.tensor(rows))
-    if prepared.unreadable:
-        display.warn(left_out(prepared.unreadable))
-    if not rows:
-        raise UserError("none of the images can be read")
-    return prepared
+def _begin(out: Path, prepared: Prepared, resume: bool) -> None:
+    """Leave what says how a run was begun, or see that the one to go on with was begun the same way."""
+    sweep_temporaries(out)
+    config = prepared.config()
+    if resume and (out / CONFIG).exists():
+        check_same(out, config, prepared.record)
+        return
+    check_free(out)
+    prepared.record.write(out / COLLECTION)
+    write_rows(out / SKIPPED, ("path", "reason"), sorted(prepared.skipped.items()))
+    write_config(out, config)
+
+
+def _finish(out: Path, outcome: Outcome) -> None:
+    write_predictions(out, outcome.discovery)
+    seal(out, [name for name in SEALED if (out / name).exists()])
+    shutil.rmtree((out / CHECKPOINT).parent, ignore_errors=True)
 
 
 def save_run(outcome: Outcome, out: Path) -> None:
     """Write the run folder of an outcome that was computed without one."""
-    begin_run(out, outcome.config, resume=False)
+    out.mkdir(parents=True, exist_ok=True)
+    write_config(out, outcome.config)
     journal = Journal(out)
     for metrics in outcome.metrics:
         journal.add(metrics)
     outcome.model.save(out, outcome.metrics)
-    write_predictions(out, outcome.discovery)
+    _finish(out, outcome)
 
 
 def _train(

@@ -13,9 +13,9 @@ from legogcd.clustering import starts_for
 from legogcd.collection import UNLABELLED, Collection, find_images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
+from legogcd.run.job import Job, Prepared, prepare
 from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
-from legogcd.run.pipeline import Job, Prepared, prepare
 from legogcd.training.draw import MOST_CLUSTERED
 from legogcd.training.loop import LabelledViews, train
 from legogcd.training.optimizer import build_optimizer

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from legogcd.csv_text import csv_line, escape_name
 from legogcd.errors import UserError
 from legogcd.files import replacing
 
@@ -26,11 +27,13 @@ _SCHEMA = pa.schema(
 @contextmanager
 def _csv(path: Path) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(",".join(_SCHEMA.names) + "\n")
+        file.write(csv_line(_SCHEMA.names))
 
         def write(table: pd.DataFrame) -> None:
-            shown = table.assign(unsure=table["unsure"].map({True: "true", False: "false"}))
-            shown.to_csv(file, index=False, header=False, float_format="%.4f", lineterminator="\n")
+            confidence = [f"{value:.4f}" for value in table["confidence"]]
+            unsure = ["true" if value else "false" for value in table["unsure"]]
+            names = (table[name].tolist() for name in ("path", "category", "status"))
+            file.writelines(map(csv_line, zip(*names, confidence, unsure, strict=True)))
 
         yield write
 
@@ -40,7 +43,7 @@ def _json_lines(path: Path) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
 
         def write(table: pd.DataFrame) -> None:
-            table.to_json(file, orient="records", lines=True, force_ascii=False)
+            _named(table).to_json(file, orient="records", lines=True, force_ascii=False)
 
         yield write
 
@@ -50,9 +53,14 @@ def _parquet(path: Path) -> Iterator[Write]:
     with pq.ParquetWriter(path, _SCHEMA) as writer:
 
         def write(table: pd.DataFrame) -> None:
-            writer.write_table(pa.Table.from_pandas(table, _SCHEMA, preserve_index=False))
+            writer.write_table(pa.Table.from_pandas(_named(table), _SCHEMA, preserve_index=False))
 
         yield write
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with names as text that UTF-8 can hold, as CSV files have them."""
+    return table.assign(path=table["path"].map(escape_name))
 
 
 FORMATS: dict[str, Callable[[Path], AbstractContextManager[Write]]] = {

@@ -15,7 +15,8 @@ from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.figure_sample import keep_sample
 from legogcd.run.folder import read_metrics
-from legogcd.run.pipeline import Job, Outcome, discover
+from legogcd.run.job import Job
+from legogcd.run.pipeline import Outcome, discover
 from legogcd.training.loop import Metrics
 from legogcd.version import __version__
 

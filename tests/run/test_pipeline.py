@@ -31,7 +31,10 @@ TINY = {
     "projector_hidden": 32,
     "projector_out": 16,
 }
-FILES = ("calibration.json", "config.json", "metrics.jsonl", "model.safetensors", "predictions.csv")
+FILES = (
+    *("calibration.json", "collection.csv", "config.json", "manifest.json"),
+    *("metrics.jsonl", "model.safetensors", "predictions.csv", "skipped.csv"),
+)
 
 
 class Heard(Quiet):

@@ -12,8 +12,8 @@ from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run import Job, RunOptions, discover
+from legogcd.run.job import prepare
 from legogcd.run.model import load_run, read_calibration
-from legogcd.run.pipeline import prepare
 from legogcd.training.held_out import hold_out
 
 
@@ -70,7 +70,7 @@ def test_training_sees_held_out_images_without_their_labels(job: Job) -> None:
 
 def test_whatever_held_out_labels_say_the_same_is_learned(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     held = np.array([0, 3, 9, 12])
-    monkeypatch.setattr("legogcd.run.pipeline.hold_out", lambda labels, share, seed: held)
+    monkeypatch.setattr("legogcd.run.job.hold_out", lambda labels, share, seed: held)
     wrong = job.collection.labels.copy()
     wrong[held] = 1 - wrong[held]
     trained, again = discover(job), discover(replace(job, collection=replace(job.collection, labels=wrong)))

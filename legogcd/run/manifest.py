@@ -1,0 +1,55 @@
+"""manifest.json: the digests of a finished run's files, so that what is damaged is found and not used."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from legogcd.errors import DamagedFileError
+from legogcd.files import write_text
+
+MANIFEST = "manifest.json"
+_FORMAT = 1
+
+
+def seal(folder: Path, names: Iterable[str]) -> None:
+    """Note what files of a run hold now; files noted before stay noted."""
+    files = read_manifest(folder) | {name: _digest(folder / name) for name in names}
+    write_text(folder / MANIFEST, json.dumps({"format": _FORMAT, "files": files}, indent=1, sort_keys=True) + "\n")
+
+
+def read_manifest(folder: Path) -> dict[str, str]:
+    """Digests by file name; empty where the run is not finished."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): str(digest) for name, digest in content["files"].items()}
+        sound = content["format"] == _FORMAT and all(Path(name).name == name for name in files)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound:
+        raise DamagedFileError(f"{path} is damaged; `legogcd discover ... --resume` makes it again")
+    return files
+
+
+def check_sealed(folder: Path, name: str) -> None:
+    """Refuse a file that a finished run noted and that is not what it was."""
+    digest = read_manifest(folder).get(name)
+    if digest is not None and digest != _digest(folder / name):
+        raise DamagedFileError(f"{folder / name} is not what the run wrote: it is damaged or was changed by hand")
+
+
+def damaged_files(folder: Path) -> list[str]:
+    """The files of a finished run that are gone or not what they were."""
+    return [
+        name
+        for name, digest in read_manifest(folder).items()
+        if not (folder / name).is_file() or _digest(folder / name) != digest
+    ]
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
