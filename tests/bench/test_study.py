@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 from scipy.stats import ttest_rel
 
-from bench.grids import GRIDS
-from bench.study import DataSet, rehearse
-from bench.study_table import Study, draw, table
+from bench.accuracy.grids import GRIDS
+from bench.accuracy.study import DataSet, rehearse
+from bench.accuracy.study_table import Study, draw, table
 from legogcd.evaluation.results import Result
 from legogcd.methods import check_method, choose_recipe
 

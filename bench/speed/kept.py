@@ -1,4 +1,4 @@
-"""Folders of kept ViT-B/16 views made of noise, and a trainee over them, for the benchmarks."""
+"""Folders of kept ViT-B/16 views made of noise, and a learner over them, for the benchmarks."""
 
 import json
 from dataclasses import asdict
@@ -8,9 +8,10 @@ import torch
 
 from legogcd.methods import build_method
 from legogcd.run.runtime import open_runtime
-from legogcd.training.loop import Trainee, ViewSource
+from legogcd.training.loop import LabelledViews, Learner
 from legogcd.vision.backbones import load_backbone
 from legogcd.vision.views.kept import KeptTensor
+from legogcd.vision.views.source import ViewSource
 
 TOKENS, DIM, CLASSES, KNOWN = 197, 768, 200, 100
 _DIFFERENT = 64  # views of noise, written over and over: other pages, the same work
@@ -33,12 +34,13 @@ def write_noise(folder: Path, n_images: int, n_views: int, dtype: str, sparse: b
     return folder
 
 
-def trainee_over(source: ViewSource, weights: Path, rows: torch.Tensor, precision: str = "fp32") -> Trainee:
+def learner_over(
+    source: ViewSource, weights: Path, rows: torch.Tensor, precision: str = "fp32"
+) -> tuple[Learner, LabelledViews]:
     """LegoGCD on a ViT-B/16 with K = 200 and 100 known classes, half of the images labelled."""
     torch.manual_seed(0)
     labels = torch.randint(KNOWN, (len(rows),))
     labels[::2] = -1
     tail = load_backbone(str(weights)).tail
-    return Trainee(
-        source, rows, labels, tail, build_method("legogcd", DIM, CLASSES, KNOWN), open_runtime("cpu", precision)
-    )
+    method = build_method("legogcd", DIM, CLASSES, KNOWN)
+    return Learner(tail, method, open_runtime("cpu", precision)), LabelledViews(source, rows, labels)
