@@ -1,8 +1,7 @@
 """Write data sets that come in arrays as folders of pictures, one per class, for ``bench.accuracy.study``.
 
-``python -m bench.accuracy.sets digits --out DIR`` (scikit-learn's) or ``python -m bench.accuracy.sets cifar10 --root DIR
---images 5000 --out DIR`` (any layout `legogcd datasets check cifar10` accepts; every class gets the same number, the
-first of it).
+``python -m bench.accuracy.sets digits --out DIR`` (scikit-learn's), or ``… cifar10 --root DIR --images 5000 --out DIR``
+(any layout `legogcd datasets check cifar10` accepts; every class gets the same number, the first of it).
 """
 
 import argparse

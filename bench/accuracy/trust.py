@@ -1,6 +1,6 @@
-"""How far a run can be trusted: ``python -m bench.accuracy.trust DIR --known N``.
+"""How far a run can be trusted: ``python -m bench.accuracy.trust DIR --known N``; DIR has one sub-folder per class.
 
-DIR has one sub-folder per class. Trains as `legogcd discover` does (a tenth of the labels held out), once as it is and once with 5 % of the labels
+Trains as `legogcd discover` does (a tenth of the labels held out), once as it is and once with 5 % of the labels
 changed to another known class, and prints by seed: the expected calibration error on the unlabelled images, before and
 after, and separately for images the run calls known and novel; how many count as unsure and how often the sure ones are
 right (after the optimal matching of groups to true classes); how many changed labels the report's list of possible
