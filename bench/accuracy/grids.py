@@ -63,9 +63,9 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
     ),
     "bricks": (
         _screened("LegoGCD"),
-        _screened("prior", "legogcd+prior"),
-        _screened("consensus", "legogcd+consensus"),
-        _screened("prior and consensus", "legogcd+prior+consensus"),
+        _screened("prior", "legogcd:prior"),
+        _screened("consensus", "legogcd:consensus"),
+        _screened("prior and consensus", "legogcd:consensus,prior"),
         _screened("whitened as well", "legogcd+", whitened_dim=64),
     ),
     "balance": (

@@ -1,6 +1,6 @@
 """Image files to what a training run keeps of them, against a plain loop, by turns: ``python -m bench.speed.encode``.
 
-Ours:  `Encoder.stream` for one view an image; `keep`, which writes to disk, for the evaluation view and V random ones.
+Ours:  `Encoder.stream` for one view per image; `encode_missing`, which writes to disk, for the evaluation view and V more.
 Plain: Pillow opens, converts, resizes (bicubic) and crops one image after the other; the package's EfficientNet-Lite0
        (``extract_features``) takes batches of the best of three sizes. An image is decoded once for all its views.
 Each run is a process of its own; the plain one has the system's allocator as it is. Without ``--images`` the photos are
@@ -139,7 +139,7 @@ Prepared = tuple[Callable[[Sequence[Path]], Any], Callable[[Any], Tensor]]  # wh
 
 def prepare_ours(views: int, _: int) -> Prepared:
     from legogcd.collection import as_images
-    from legogcd.vision import Encoder, Keeping, keep, load_backbone
+    from legogcd.vision import Encoder, ViewRequest, encode_missing, load_backbone
     from legogcd.vision.views.draw import evaluation_view
     from legogcd.vision.views.encode import BATCH_VIEWS
 
@@ -156,7 +156,7 @@ def prepare_ours(views: int, _: int) -> Prepared:
 
     def several_views(paths: Sequence[Path]) -> Any:
         with tempfile.TemporaryDirectory() as cache:
-            kept = keep(Keeping(encoder, as_images(list(paths)), views), Path(cache))
+            kept = encode_missing(ViewRequest(encoder, as_images(list(paths)), views), Path(cache))
             return [kept.evaluation(torch.arange(COMPARED))]
 
     def features(states: Any) -> Tensor:

@@ -5,7 +5,7 @@ each part is timed and multiplied.
 
 Plain = 200 · (46 steps + evaluation), both by views through `PlainRecipe`; it evaluates the 4,494 unlabelled images.
 Ours  = the V views and the evaluation view of every image, encoded and written (decoding JPEG files of CUB's size,
-        cropping, trunk, disk: `legogcd.vision.keep`) + 200 · (46 steps over kept views + evaluation of all images).
+        cropping, trunk, disk: `encode_missing`) + 200 · (46 steps over kept views + evaluation of all images).
 The plain side is not charged for decoding, cropping or starting up.
 """
 
@@ -98,13 +98,13 @@ def write_pictures(folder: Path) -> None:
 
 def keeping(options: argparse.Namespace) -> Callable[[], int]:
     from legogcd.collection import find_images
-    from legogcd.vision import Encoder, Keeping, keep, load_backbone
+    from legogcd.vision import Encoder, ViewRequest, encode_missing, load_backbone
 
     encoder = Encoder(load_backbone(str(options.folder / "vit")), torch.device("cpu"), options.precision)
     images, turns = find_images(options.folder / "pictures"), itertools.count()
 
     def work() -> int:
-        keep(Keeping(encoder, images, KEPT[0]), options.folder / f"cache-{next(turns)}")
+        encode_missing(ViewRequest(encoder, images, KEPT[0]), options.folder / f"cache-{next(turns)}")
         return FILES * (1 + KEPT[0])
 
     return work

@@ -48,7 +48,7 @@ def measure(repeats: int, threads: int, clock: str, dtype: str) -> dict[str, Any
         source = KeptViews(write_noise(Path(folder) / "kept", KEPT_IMAGES, 4, dtype))
         learner, _ = learner_over(source, Path(folder) / "vit", torch.arange(KEPT_IMAGES))
         times = Parts(learner, source).times(repeats, CLOCKS[clock])
-    least = least_milliseconds(machine, source._files[1].tensor.bytes_per_view)
+    least = least_milliseconds(machine, source.layout.tensors[1].bytes_per_view)
     return {
         "threads": threads,
         "clock": clock,

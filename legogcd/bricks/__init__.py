@@ -1,4 +1,4 @@
-"""The bricks: one loss term a file, each a callable over one step's two views that returns a scalar.
+"""The bricks: one loss term per file, each a callable over one step's two views that returns a scalar.
 
 >>> import torch
 >>> from legogcd.bricks import LocalEntropy, MeanEntropy, TwoViews
@@ -15,24 +15,22 @@
 torch.Size([])
 """
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from legogcd.bricks.adaptive_margin_ce import AdaptiveMarginCE
-from legogcd.bricks.adaptive_threshold import AdaptiveThreshold
 from legogcd.bricks.consensus_distillation import ConsensusDistillation
-from legogcd.bricks.debiased_distillation import DebiasedDistillation
 from legogcd.bricks.dual_view_kl import DualViewKL
 from legogcd.bricks.info_nce import InfoNCE
-from legogcd.bricks.known_anchor import KnownAnchor
 from legogcd.bricks.local_entropy import LocalEntropy
 from legogcd.bricks.mean_entropy import MeanEntropy
-from legogcd.bricks.momentum_distillation import MomentumDistillation
-from legogcd.bricks.neighbor_consistency import NeighborConsistency
 from legogcd.bricks.neighbor_pairs import NeighborPairs
 from legogcd.bricks.prior_alignment import PriorAlignment
-from legogcd.bricks.prototype_separation import PrototypeSeparation
 from legogcd.bricks.rank_statistics import RankStatistics
 from legogcd.bricks.self_distillation import SelfDistillation
 from legogcd.bricks.shared.brick import Brick
 from legogcd.bricks.shared.confident_known import confident_known
+from legogcd.bricks.shared.plug_in import PLUG_INS, PlugIn, plug_in
 from legogcd.bricks.shared.sinkhorn import sinkhorn_knopp
 from legogcd.bricks.shared.two_views import TwoViews
 from legogcd.bricks.sup_con import SupCon
@@ -41,21 +39,17 @@ from legogcd.bricks.swapped_prediction import SwappedPrediction
 from legogcd.bricks.view_consistency import ViewConsistency, sigmoid_ramp
 
 __all__ = [
+    "PLUG_INS",
     "AdaptiveMarginCE",
-    "AdaptiveThreshold",
     "Brick",
     "ConsensusDistillation",
-    "DebiasedDistillation",
     "DualViewKL",
     "InfoNCE",
-    "KnownAnchor",
     "LocalEntropy",
     "MeanEntropy",
-    "MomentumDistillation",
-    "NeighborConsistency",
     "NeighborPairs",
+    "PlugIn",
     "PriorAlignment",
-    "PrototypeSeparation",
     "RankStatistics",
     "SelfDistillation",
     "SupCon",
@@ -64,6 +58,10 @@ __all__ = [
     "TwoViews",
     "ViewConsistency",
     "confident_known",
+    "plug_in",
     "sigmoid_ramp",
     "sinkhorn_knopp",
 ]
+
+for _file in iter_modules(__path__):  # every brick's file is read, so that a brick with a name needs no line here
+    import_module(f"{__name__}.{_file.name}")

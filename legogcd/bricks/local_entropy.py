@@ -5,7 +5,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from legogcd.bricks.adaptive_threshold import AdaptiveThreshold
 from legogcd.bricks.shared.arguments import count, fraction, not_negative, one_of, positive
 from legogcd.bricks.shared.brick import Brick
 from legogcd.bricks.shared.confident_known import confident_known
@@ -38,7 +37,7 @@ class LocalEntropy(Brick):
     the state dict; without ``n_classes`` it is None until the first call or until a state is loaded.
 
     Args:
-        threshold: δ, from 0 to 1; or an :class:`~legogcd.bricks.AdaptiveThreshold`, which follows the confidence.
+        threshold: δ, from 0 to 1.
         temperature: τo.
         margin: ``"paper"``, ``"released"`` or None.
         confidence_temperature: τs.
@@ -46,7 +45,7 @@ class LocalEntropy(Brick):
         mean_temperature: of the predictions p̃ is the mean of; None: τs for ``"paper"``, 1 for ``"released"``.
         momentum: how much of p̃ an update keeps.
         n_classes: K, where it is known beforehand.
-        warmup_epochs: so many epochs no view is selected; p̃ and an adaptive δ follow the predictions nonetheless.
+        warmup_epochs: so many epochs no view is selected; p̃ follows the predictions nonetheless.
 
     Reads ``logits`` [2, B, K], ``labels`` [B], ``n_known`` and ``epoch``. ``selected``: the mask o.
 
@@ -65,7 +64,7 @@ class LocalEntropy(Brick):
 
     def __init__(
         self,
-        threshold: float | AdaptiveThreshold = 0.7,
+        threshold: float = 0.7,
         temperature: float = 0.05,
         margin: Literal["paper", "released"] | None = "paper",
         confidence_temperature: float = 0.1,
@@ -76,9 +75,7 @@ class LocalEntropy(Brick):
         warmup_epochs: int = 0,
     ) -> None:
         super().__init__()
-        self.threshold: float | AdaptiveThreshold = (
-            threshold if isinstance(threshold, AdaptiveThreshold) else fraction("threshold", threshold)
-        )
+        self.threshold = fraction("threshold", threshold)
         self.temperature = positive("temperature", temperature)
         self.margin = one_of("margin", margin, ("paper", "released", None))
         self.confidence_temperature = positive("confidence_temperature", confidence_temperature)
@@ -93,7 +90,7 @@ class LocalEntropy(Brick):
             self.mean_prediction = torch.full((k,), 1 / k) if margin is not None else None
 
     def forward(self, views: TwoViews) -> Tensor:
-        confident = confident_known(views, self._threshold_for(views), self.confidence_temperature)
+        confident = confident_known(views, self.threshold, self.confidence_temperature)
         self.selected = confident & (views.epoch >= self.warmup_epochs)
         logits = views.scaled_logits(self.temperature)  # [2, B, K]
         if self.margin is None:
@@ -103,12 +100,6 @@ class LocalEntropy(Brick):
         term = local_entropy(logits, self.selected, strength * log_mean_prediction(mean_prediction))
         self.mean_prediction = self._updated(mean_prediction, views) if self.training else mean_prediction
         return term
-
-    def _threshold_for(self, views: TwoViews) -> float | Tensor:
-        if isinstance(self.threshold, float):
-            return self.threshold
-        per_class: Tensor = self.threshold(views, self.confidence_temperature)  # [K]
-        return per_class
 
     def _mean_prediction_for(self, logits: Tensor) -> Tensor:
         k = logits.shape[-1]

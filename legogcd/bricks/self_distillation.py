@@ -67,9 +67,6 @@ class SelfDistillation(Brick):
     def forward(self, views: TwoViews) -> Tensor:
         self.selected = views.all_views
         student = views.log_probabilities(self.student_temperature)  # [2, B, K]
-        teacher = self._teacher(views, self.teacher_temperature(views.epoch))  # [2, B, K]
+        temperature = self.teacher_temperature(views.epoch)
+        teacher = views.log_probabilities(temperature).detach().exp()  # [2, B, K]
         return -(teacher.flip(0) * student).sum(dim=-1).mean()  # flip: each view faces the other view's teacher
-
-    def _teacher(self, views: TwoViews, temperature: float) -> Tensor:
-        """What each view teaches the other: [2, B, K], without gradient."""
-        return views.log_probabilities(temperature).detach().exp()

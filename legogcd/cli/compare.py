@@ -30,6 +30,7 @@ def compare(
     Interrupted, the same command goes on; runs that --out has are not repeated. No label is held out.
     """
     from legogcd.display import Screen
+    from legogcd.methods import split_methods
     from legogcd.report import draw_comparison
     from legogcd.run.compare import PICTURE, RESULTS, Comparison, run_comparison, table
     from legogcd.run.opening import open_job
@@ -38,7 +39,7 @@ def compare(
     job, truth = open_job(images, labels, options.changed(held_out=0), display.note)
     if truth is None:
         raise UserError("--truth is needed: methods are compared by the right categories of unlabelled images")
-    names = o.read_names(methods)
+    names = split_methods(methods)
     if not names:
         raise UserError("--methods names no method; see `legogcd methods`")
     job = with_estimated_classes(job, out, display)

@@ -83,8 +83,3 @@ def _read_as(annotation: Any) -> Any:
         return annotation
     kinds = [part for part in get_args(annotation) if part is not type(None)]
     return _read_as(kinds[0]) if len(kinds) == 1 else str
-
-
-def read_names(text: str) -> list[str]:
-    """A list with commas; blanks and empty parts do not count."""
-    return [name.strip() for name in text.split(",") if name.strip()]

@@ -89,9 +89,9 @@ def reproduce(
 
 
 def _methods(text: str) -> list[str]:
-    from legogcd.methods import check_method
+    from legogcd.methods import check_method, split_methods
 
-    names = [check_method(name.strip()) for name in text.split(",") if name.strip()]
+    names = [check_method(name) for name in split_methods(text)]
     if not names:
         raise UserError("--method names no method; see `legogcd methods`")
     return names

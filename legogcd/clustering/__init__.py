@@ -1,6 +1,7 @@
 """The k-means family on features."""
 
+from legogcd.clustering.directions import directions
 from legogcd.clustering.kmeans.plain import Clustering, kmeans
 from legogcd.clustering.kmeans.semi_supervised import semi_supervised_kmeans, starts_for
 
-__all__ = ["Clustering", "kmeans", "semi_supervised_kmeans", "starts_for"]
+__all__ = ["Clustering", "directions", "kmeans", "semi_supervised_kmeans", "starts_for"]

@@ -1,8 +1,11 @@
 """A collection: images and the labels they have. Truth, which only scores, is a type of its own."""
 
 from legogcd.collection.collection import UNLABELLED, Collection, Truth
-from legogcd.collection.images import SUFFIXES, ImageArrays, ImageFiles, Images, as_images, find_images
+from legogcd.collection.differences import CollectionRecord, Difference, what_differs
+from legogcd.collection.folder_search import SUFFIXES, inside
+from legogcd.collection.images import ImageArrays, ImageFiles, Images, as_images, find_images
 from legogcd.collection.label_files import read_labels, read_truth
+from legogcd.collection.look_alikes import look_alikes
 from legogcd.collection.pixels import eight_bit, over_white
 from legogcd.collection.sources import from_folders, from_labels, from_python_labels, paper_draw
 
@@ -10,6 +13,8 @@ __all__ = [
     "SUFFIXES",
     "UNLABELLED",
     "Collection",
+    "CollectionRecord",
+    "Difference",
     "ImageArrays",
     "ImageFiles",
     "Images",
@@ -20,8 +25,11 @@ __all__ = [
     "from_folders",
     "from_labels",
     "from_python_labels",
+    "inside",
+    "look_alikes",
     "over_white",
     "paper_draw",
     "read_labels",
     "read_truth",
+    "what_differs",
 ]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection.images import Images, Indices
+from legogcd.collection.differences import digest_by_name
+from legogcd.collection.images import ImageFiles, Images, Indices
+from legogcd.collection.look_alikes import look_alike_warnings
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
 
@@ -75,7 +77,18 @@ class Collection:
                 f"{n_classes} classes were asked for: {n_classes - self.n_known} new ones, "
                 f"but only {counted(n_unlabelled, 'image')} without a label"
             )
-        return [*self.notes, *self._small_counts(n_classes, n_unlabelled)]
+        return [*self.notes, *self._small_counts(n_classes, n_unlabelled), *self.look_alikes()]
+
+    def look_alikes(self) -> list[str]:
+        """What to say of classes, and of image files, whose names a person would take for one."""
+        twins = look_alike_warnings(self.images.names, "image") if isinstance(self.images, ImageFiles) else []
+        by_form = [warning for warning in twins if "Unicode form" in warning]  # IMG_1.jpg and img_1.JPG are usual
+        return [*look_alike_warnings(self.known, "class"), *by_form]
+
+    def labels_digest(self) -> str:
+        """SHA-256 over the labels by image name, whatever the order of the images and of the classes."""
+        labels = ("" if label < 0 else self.known[label] for label in self.labels.tolist())
+        return digest_by_name(zip(self.images.names, labels, strict=True))
 
     def _small_counts(self, n_classes: int, n_unlabelled: int) -> list[str]:
         warnings = []

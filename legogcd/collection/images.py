@@ -3,9 +3,10 @@
 import hashlib
 import os
 import posixpath
+import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
@@ -13,16 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from legogcd.collection.folder_search import NOT_AN_IMAGE, FolderSearch
 from legogcd.collection.pixels import check_pixels, rgb
 from legogcd.errors import UserError
-from legogcd.wording import counted, some_of
-
-_PHOTOS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".avif", ".jp2", ".j2k")
-_SCANS = (".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
-SUFFIXES = frozenset(_PHOTOS + _SCANS)
-"""File name endings taken for images, in lower case; what the file really holds is found when it is read."""
-
-_RUN_FILES = {"config.json", "metrics.jsonl"}  # what a run folder has from its first epoch on
+from legogcd.wording import counted
 
 Indices: TypeAlias = Sequence[int] | NDArray[np.int64]
 
@@ -31,15 +26,23 @@ Indices: TypeAlias = Sequence[int] | NDArray[np.int64]
 class ImageFiles:
     """Images on disk: ``names`` are POSIX paths relative to ``root`` (or absolute, where they were given so).
 
-    ``ignored`` counts the files beside them that are no images.
+    ``skipped`` tells why the other files found beside them were passed over, by name; a folder's name ends in a slash.
+    ``leads_out`` are the names that a link takes out of ``root``: they are read, because whoever named the folder may
+    have put the link there, but an export or a report may want to know.
     """
 
     root: Path
     names: tuple[str, ...]
-    ignored: int = 0
+    skipped: Mapping[str, str] = field(default_factory=dict, hash=False)
+    leads_out: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def ignored(self) -> int:
+        """How many files beside them are no images by their names."""
+        return sum(reason == NOT_AN_IMAGE for reason in self.skipped.values())
 
     def item(self, i: int) -> Path:
         return self.root / self.names[i]
@@ -47,15 +50,14 @@ class ImageFiles:
     def subset(self, indices: Indices) -> "ImageFiles":
         return replace(self, names=tuple(self.names[int(i)] for i in indices))
 
-    def fingerprint(self) -> str:
-        """SHA-256 over names, sizes and modification times; a file that is gone counts as such."""
+    def fingerprint(self, content: bool = False) -> str:
+        """SHA-256 over names, sizes and modification times, or over names and contents.
+
+        A file that is gone counts as such. Contents are read piece by piece: it takes long, not much memory.
+        """
         digest = hashlib.sha256()
         for i, name in enumerate(self.names):
-            try:
-                status = self.item(i).stat()
-                state = f"{status.st_size} {status.st_mtime_ns}"
-            except OSError:
-                state = "gone"
+            state = content_digest(self.item(i)) if content else _size_and_time(self.item(i))
             digest.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
@@ -87,8 +89,8 @@ class ImageArrays:
         chosen = [int(i) for i in indices]
         return replace(self, names=tuple(self.names[i] for i in chosen), rows=tuple(self.rows[i] for i in chosen))
 
-    def fingerprint(self) -> str:
-        """SHA-256 over the shapes and pixels."""
+    def fingerprint(self, content: bool = True) -> str:
+        """SHA-256 over the shapes and pixels: arrays have nothing else, so ``content`` is always looked at."""
         digest = hashlib.sha256()
         for i in range(len(self)):
             pixels = self.item(i)
@@ -135,29 +137,24 @@ def as_images(images: Any) -> Images:
 def find_images(root: str | os.PathLike[str]) -> ImageFiles:
     """Search a folder and its sub-folders for image files, sorted by POSIX relative path.
 
-    Hidden files and folders are passed over, and so are run folders. A link to a folder is followed unless it leads
-    back to a folder it is in.
+    What is passed over (hidden files and folders, run folders, links in a circle, pipes, devices, folders that may not
+    be read) is in ``skipped`` with the reason. A link to a folder is followed unless it leads back to a folder it is
+    in. A link that leads nowhere is listed as an image and refused when it is read.
     """
     folder = Path(root)
     if not folder.exists():
         raise UserError(f"the image folder {str(folder)!r} does not exist")
     if not folder.is_dir():
         raise UserError(f"{str(folder)!r} is a file; give the folder that holds the images")
-    files = _walk(folder, "", frozenset())
-    names = sorted(name for name in files if is_image_name(name))
-    if not names:
-        others = Counter(posixpath.splitext(name)[1].lower() or "no ending" for name in files)
+    search = FolderSearch(folder)
+    if not search.names:
+        others = Counter(posixpath.splitext(name)[1].lower() or "no ending" for name in search.others)
         seen = ", ".join(f"{count} × {suffix}" for suffix, count in others.most_common(3))
         raise UserError(
             f"there are no images in {str(folder)!r} ({f'only {seen}' if seen else 'it is empty'}); "
             "expected files such as .jpg, .png, .tif or .webp"
         )
-    _check_names(names)
-    return ImageFiles(folder, tuple(names), ignored=len(files) - len(names))
-
-
-def is_image_name(name: str) -> bool:
-    return posixpath.splitext(name)[1].lower() in SUFFIXES
+    return ImageFiles(folder, tuple(sorted(search.names)), search.skipped, frozenset(search.leads_out))
 
 
 def is_file(path: Path) -> bool:
@@ -167,33 +164,23 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def _walk(folder: Path, prefix: str, above: frozenset[tuple[int, int]]) -> list[str]:
-    """Relative POSIX names of the files that are not hidden below ``folder``."""
-    names: list[str] = []
+def content_digest(path: Path) -> str:
+    """SHA-256 of a file's content, read in pieces; what is no regular file is not opened."""
     try:
-        status = folder.stat()
-        here = (status.st_dev, status.st_ino)
-        if here in above:
-            return []
-        with os.scandir(folder) as entries:
-            visible = [entry for entry in entries if not entry.name.startswith(".")]
-        if {entry.name for entry in visible} >= _RUN_FILES:
-            return []  # the pictures of an earlier run are not part of the collection
-        for entry in visible:
-            if entry.is_dir():
-                names += _walk(Path(entry.path), f"{prefix}{entry.name}/", above | {here})
-            elif entry.is_file() or entry.is_symlink():  # a broken link is reported when it is read
-                names.append(prefix + entry.name)
-    except OSError as error:
-        raise UserError(f"cannot read the folder {str(folder)!r}: {error.strerror}") from None
-    return names
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "not a file"
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "gone"
 
 
-def _check_names(names: Iterable[str]) -> None:
-    """Refuse names that no UTF-8 file could list: better at once than after the training."""
-    broken = [name for name in names if any("\ud800" <= character <= "\udfff" for character in name)]
-    if broken:
-        raise UserError(f"{counted(len(broken), 'file name')} not valid as UTF-8; rename: {some_of(broken, 3)}")
+def _size_and_time(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        return "gone"
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _given_paths(paths: Sequence[str | os.PathLike[str]]) -> ImageFiles:
@@ -201,7 +188,6 @@ def _given_paths(paths: Sequence[str | os.PathLike[str]]) -> ImageFiles:
     missing = [images.names[i] for i in range(len(images)) if not is_file(images.item(i))]
     if missing:
         raise UserError(f"{len(missing)} of {counted(len(images), 'image file')} not there, first {missing[0]!r}")
-    _check_names(images.names)
     return images
 
 

@@ -1,18 +1,17 @@
 """Labels and truth from CSV files, however their paths are spelled."""
 
-import csv
-import io
 import os
 import posixpath
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from legogcd.collection.collection import Truth
+from legogcd.collection.folder_search import is_image_name
 from legogcd.collection.group_names import check_not_reserved
-from legogcd.collection.images import ImageFiles, is_file, is_image_name
+from legogcd.collection.images import ImageFiles, is_file
+from legogcd.csv_text import CsvRow, parse_rows, read_csv_text, unescape_name
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
 
@@ -20,7 +19,8 @@ from legogcd.wording import counted, some_of
 def read_labels(path: str | os.PathLike[str], images: ImageFiles) -> dict[str, str]:
     """Read a UTF-8 CSV with the columns ``path`` and ``label``; paths are relative to the image folder.
 
-    An empty label means unlabelled. Returns label by image name, of labelled images only.
+    An empty label means unlabelled. A file name that is not UTF-8 stands as its bytes or as ``csv_text`` escapes it.
+    Labels of files that the search left out are passed over. Returns label by image name, of labelled images only.
     """
     labels, ghosts = _read_table(path, images)
     if ghosts:
@@ -44,56 +44,69 @@ def _read_table(path: str | os.PathLike[str], images: ImageFiles) -> tuple[dict[
     find = _Finder(images)
     labels: dict[str, str] = {}
     ghosts: list[str] = []
-    for line, given, label in _rows(path):
-        name = find(given)
+    for row in _rows(path):
+        given, label = row.cells
+        name = find(given) or find(unescape_name(given))
+        if _is_not_utf8(label) or (name is None and _is_not_utf8(given)):
+            raise UserError(_not_utf8(repr(str(path)), row.line))
         if name is None:
-            ghosts.append(given)
+            if not _was_skipped(given, images):
+                ghosts.append(given)
         elif label and labels.setdefault(name, label) != label:
             raise UserError(
-                f"{str(path)!r} line {line}: {name!r} is labelled {label!r} here and {labels[name]!r} before; keep one"
+                f"{str(path)!r} line {row.line}: {name!r} is labelled {label!r} here and {labels[name]!r} before; "
+                "keep one"
             )
     return labels, list(dict.fromkeys(ghosts))
 
 
-def _rows(path: str | os.PathLike[str]) -> list[tuple[int, str, str]]:
-    """(line, path, label) of every row that is not blank."""
-    shown = str(path)
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    rows: list[tuple[int, str, str]] = []
-    try:
-        header = [cell.strip().lower() for cell in next(reader, [])]
-        if header.count("path") != 1 or header.count("label") != 1:
-            hint = "; separate the columns by commas" if len(header) == 1 and re.search("[;\t]", header[0]) else ""
-            raise UserError(f"{shown!r} needs the header 'path,label'; it begins with {','.join(header)!r}{hint}")
-        path_column, label_column = header.index("path"), header.index("label")
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(header):
-                raise UserError(
-                    f"{shown!r} line {reader.line_num} has {counted(len(cells), 'cell')}, the header {len(header)}; "
-                    'put names that hold a comma in "quotes"'
-                )
-            if not cells[path_column].strip():
-                raise UserError(f"{shown!r} line {reader.line_num} has no path")
-            rows.append((reader.line_num, cells[path_column], cells[label_column].strip()))
-    except csv.Error as error:
-        raise UserError(f"{shown!r} line {reader.line_num} is not valid CSV: {error}") from None
+def _was_skipped(given: str, images: ImageFiles) -> bool:
+    """Whether the search left this image out: the label is no mistake, and the reason is told elsewhere."""
+    return is_image_name(given) and posixpath.normpath(unescape_name(given)) in images.skipped
+
+
+def _rows(path: str | os.PathLike[str]) -> list[CsvRow]:
+    """Every row that is not blank, its cells being path and label as written."""
+    shown = repr(str(path))
+    text = read_csv_text(path)
+    if not text.strip():
+        raise UserError(f"{shown} is empty; expected a CSV with the header 'path,label'")
+    table = parse_rows(text, shown)
+    header = [cell.strip().lower() for cell in next(table).cells]
+    path_column, label_column = _columns(header, shown)
+    rows = []
+    for row in table:
+        if not any(cell.strip() for cell in row.cells):
+            continue
+        if len(row.cells) != len(header):
+            raise UserError(
+                f"{shown} line {row.line} has {counted(len(row.cells), 'cell')}, the header {len(header)}; "
+                'put names that hold a comma in "quotes"'
+            )
+        if not row.cells[path_column].strip():
+            raise UserError(f"{shown} line {row.line} has no path")
+        rows.append(CsvRow(row.line, [row.cells[path_column], row.cells[label_column].strip()]))
     if not rows:
-        raise UserError(f"{shown!r} has a header but no rows; expected lines such as 'cats/tom.jpg,cat'")
+        raise UserError(f"{shown} has a header but no rows; expected lines such as 'cats/tom.jpg,cat'")
     return rows
 
 
-def _text(path: str | os.PathLike[str]) -> str:
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UserError(f"{str(path)!r} is not UTF-8 text; save it as 'CSV UTF-8'") from None
-    except OSError as error:
-        raise UserError(f"cannot read {str(path)!r}: {error.strerror}") from None
-    if not text.strip():
-        raise UserError(f"{str(path)!r} is empty; expected a CSV with the header 'path,label'")
-    return text
+def _columns(header: list[str], shown: str) -> tuple[int, int]:
+    """Where paths and labels stand."""
+    if any(map(_is_not_utf8, header)):
+        raise UserError(_not_utf8(shown, 1))
+    if header.count("path") != 1 or header.count("label") != 1:
+        hint = "; separate the columns by commas" if len(header) == 1 and re.search("[;\t]", header[0]) else ""
+        raise UserError(f"{shown} needs the header 'path,label'; it begins with {','.join(header)[:80]!r}{hint}")
+    return header.index("path"), header.index("label")
+
+
+def _is_not_utf8(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _not_utf8(shown: str, line: int) -> str:
+    return f"{shown} line {line} is not UTF-8 text; save it as 'CSV UTF-8'"
 
 
 class _Finder:

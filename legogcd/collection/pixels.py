@@ -1,5 +1,7 @@
 """What counts as pixels: arrays, tensors and Pillow images of any depth, as 8-bit RGB."""
 
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from legogcd.errors import UserError
+from legogcd.wording import library_error
 
 _FLOAT_SLACK = 1e-3  # less than half an 8-bit level: rounding, not another range
 
@@ -18,26 +21,42 @@ def eight_bit(values: NDArray[Any]) -> NDArray[np.uint8]:
     white: they are read as 0..1 (floats), 0..255 or 0..65535 (integers) where they fit, else from their smallest to
     their largest value. What is not finite is black.
     """
-    if values.dtype == np.uint8:
-        return values
-    if values.dtype == np.bool_:
-        return values.astype(np.uint8) * np.uint8(255)
-    if values.dtype.kind == "u" and values.dtype.itemsize == 2:
-        return (values >> 8).astype(np.uint8)
-    floating = values.dtype.kind == "f"
-    finite = np.isfinite(values)
-    usable = values[finite] if floating else values
-    if usable.size == 0:
-        return np.zeros(values.shape, np.uint8)
-    low, high = float(usable.min()), float(usable.max())
+    return eight_bit_rule([values])(values)
+
+
+def eight_bit_rule(strips: Iterable[NDArray[Any]]) -> Callable[[NDArray[Any]], NDArray[np.uint8]]:
+    """The function that ``eight_bit`` applies to an image, of which the strips may come one by one."""
+    low, high, floating = math.inf, -math.inf, False
+    for values in strips:
+        if values.dtype == np.uint8:
+            return lambda given: given
+        if values.dtype == np.bool_:
+            return lambda given: given.astype(np.uint8) * np.uint8(255)
+        if values.dtype.kind == "u" and values.dtype.itemsize == 2:
+            return _upper_byte
+        floating = values.dtype.kind == "f"
+        usable = values[np.isfinite(values)] if floating else values
+        if usable.size:
+            low, high = min(low, float(usable.min())), max(high, float(usable.max()))
+    if low > high:  # nothing is finite
+        return lambda given: np.zeros(given.shape, np.uint8)
     if not floating and low >= 0 and 255 < high <= 65535:
-        return (values >> 8).astype(np.uint8)
+        return _upper_byte
     if low < 0 or high > 255:
-        offset, scale = low, 255 / (high - low) if high > low else 0.0
-    else:
-        offset, scale = 0.0, 255.0 if floating and high <= 1 else 1.0
-    scaled = np.where(finite, (values.astype(np.float64) - offset) * scale, 0.0)
-    return np.rint(scaled).astype(np.uint8)
+        return _linear(low, 255 / (high - low) if high > low else 0.0)
+    return _linear(0.0, 255.0 if floating and high <= 1 else 1.0)
+
+
+def _upper_byte(values: NDArray[Any]) -> NDArray[np.uint8]:
+    return (values >> 8).astype(np.uint8)
+
+
+def _linear(offset: float, scale: float) -> Callable[[NDArray[Any]], NDArray[np.uint8]]:
+    def scaled(values: NDArray[Any]) -> NDArray[np.uint8]:
+        levels = np.where(np.isfinite(values), (values.astype(np.float64) - offset) * scale, 0.0)
+        return np.rint(levels).astype(np.uint8)
+
+    return scaled
 
 
 def over_white(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -53,7 +72,7 @@ def check_pixels(source: Any) -> None:
             try:
                 image.load()  # a lazily opened file shows its faults here, not in the middle of a run
             except Exception as error:
-                raise UserError(f"image {i} cannot be read: {error}") from None
+                raise UserError(f"image {i} cannot be read: {library_error(error)}") from None
             continue
         if not (hasattr(image, "ndim") and hasattr(image, "shape")):
             raise UserError(f"image {i} is a {type(image).__name__}; expected an array, a tensor or a Pillow image")

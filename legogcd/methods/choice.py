@@ -1,32 +1,13 @@
-"""The published settings by data set, and ours for photos, by name."""
+"""Which recipe trains: ours for anyone's photos, or a published one, by name."""
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from legogcd.errors import UserError
-from legogcd.methods.recipe import ParametricRecipe, Recipe
-from legogcd.methods.registry import default_recipe, published_recipe
-from legogcd.vision.backbones import family_of
-
-
-@cache
-def published_recipes() -> dict[str, dict[str, Any]]:
-    """What LegoGCD (CVPR 2024) and its released scripts set by data set."""
-    text = files("legogcd.methods").joinpath("published_recipes.json").read_text("utf-8")
-    recipes: dict[str, dict[str, Any]] = json.loads(text)
-    return recipes
-
-
-_FINE_GRAINED = ("cub", "stanford_cars", "fgvc_aircraft", "herbarium_19")
-_OTHERS: dict[str, dict[str, dict[str, float]]] = {
-    "rankstats": {
-        **{name: {"learning_rate": 0.001} for name in _FINE_GRAINED},
-        "cifar10": {"consistency_weight": 5.0, "consistency_ramp": 0.25},
-    },
-}
+from legogcd.methods.published import published_recipes
+from legogcd.methods.recipe import Recipe
+from legogcd.methods.registry import method_entry
+from legogcd.vision.backbones import family_defaults, family_of
 
 
 def recipe_names() -> list[str]:
@@ -54,21 +35,18 @@ def choose_recipe(name: str, method: str, backbone: str, settings: Mapping[str, 
     elif name == "paper":
         recipe = published_recipe(method)
     elif name in published_recipes():
-        recipe = published_recipe(method)
-        recipe = recipe.with_settings(_published_settings(recipe, name, method))
+        recipe = published_recipe(method).with_settings(method_entry(method).published_for.get(name, {}))
     else:
         raise UserError(f"unknown recipe {name!r}; there are: {', '.join(recipe_names())}")
     return recipe.with_settings(settings or {})
 
 
-def _published_settings(recipe: Recipe, dataset: str, method: str) -> dict[str, float]:
-    """What a method's published recipe changes for a data set."""
-    row = published_recipes()[dataset]
-    if not isinstance(recipe, ParametricRecipe):
-        return _OTHERS.get(method, {}).get(dataset, {})
-    settings = {name: row[name] for name in ("threshold", "mean_entropy_weight", "beta")}
-    if method == "simgcd":
-        settings["mean_entropy_weight"] = row.get("simgcd_mean_entropy_weight", row["mean_entropy_weight"])
-    if dataset == "imagenet1k" and method == "legogcd-released":
-        settings["margin_strength"] = 0.0  # the released run has no margin there
-    return settings
+def published_recipe(method: str) -> Recipe:
+    """A method's settings as published; where they depend on the data set, CUB's."""
+    return method_entry(method).recipe()
+
+
+def default_recipe(method: str, family: str) -> Recipe:
+    """Our settings for people with photos, by method and backbone family, found by measurement (docs/results.md)."""
+    entry = method_entry(method)
+    return entry.recipe().with_settings({**family_defaults(family), **entry.for_photos})

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from legogcd.bricks.shared.precision import at_least_float32
+
 
 def build_projector(dim: int, hidden: int = 2048, out: int = 256) -> nn.Sequential:
     """MLP dim-hidden-hidden-out with GELU, no batch norm, truncated-normal start (std 0.02).
@@ -35,7 +37,8 @@ class Prototypes(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """[..., D] -> [..., K], each in [-1, 1]."""
         with torch.autocast(features.device.type, enabled=False):  # a cosine's third digit matters at τ = 0.04
-            return F.normalize(features.float(), dim=-1) @ F.normalize(self.weight, dim=-1).T
+            features = at_least_float32(features)
+            return F.normalize(features, dim=-1) @ F.normalize(self.weight.to(features.dtype), dim=-1).T
 
     @torch.no_grad()
     def start_at(self, directions: Tensor) -> None:

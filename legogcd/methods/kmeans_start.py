@@ -4,13 +4,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from legogcd.methods.baselines.kmeans import directions, held_centers
+from legogcd.clustering import directions, semi_supervised_kmeans, starts_for
+from legogcd.methods.labelled_means import labelled_means
 
 
 def kmeans_centers(
     features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int, known_share: float = 0.0
 ) -> Tensor:
-    """A center a class [K, D] among the features' directions; classes 0..n_known−1 have labels, the others are -1.
+    """One center per class [K, D] among the features' directions; classes 0..n_known−1 have labels, the others are -1.
 
     Known ones are the means of their labelled images, new ones lie where semi-supervised k-means finds groups when at
     least ``known_share`` of the unlabelled images have to be of known classes.
@@ -21,6 +22,15 @@ def kmeans_centers(
             [1., 0.]])
     """
     centers = held_centers(features, labels, n_classes, seed, known_share=known_share)  # [K, D]
-    for known in range(n_known):
-        centers[known] = directions(features[labels == known]).mean(axis=0)
+    labelled = labels >= 0
+    centers[:n_known] = labelled_means(directions(features[labelled]), labels[labelled], range(n_known))
     return torch.from_numpy(centers)
+
+
+def held_centers(
+    features: np.ndarray, labels: np.ndarray, k: int, seed: int, n_init: int | None = None, known_share: float = 0.0
+) -> np.ndarray:
+    """Centers [K, D] of semi-supervised k-means on the features' directions, known classes first."""
+    points = directions(features)
+    n_init = n_init or starts_for(len(points), k)
+    return semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init, known_share=known_share).centers

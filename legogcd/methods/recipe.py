@@ -1,10 +1,11 @@
 """Every number of a training run that a person may want to set, with the published values as defaults."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from legogcd.bricks import PlugIn
 from legogcd.errors import UserError
 
 
@@ -52,11 +53,13 @@ class ParametricRecipe(Recipe):
     1.0
     """
 
+    plug_ins: ClassVar[tuple[PlugIn, ...]] = ()  # the bricks that a method's name adds
+
     supervised_weight: float = Field(0.35, ge=0, le=1, description="λ: supervised terms weigh λ, the others 1-λ")
     supervised_scale: float = Field(1.0, ge=0, description="times λ on the supervised terms; Algorithm 1 has 1/λ")
     mean_entropy_weight: float = Field(2.0, ge=0, description="ε, times 1-λ")
     dkl_weight: float = Field(1.0, ge=0, description="weight of the dual-view KL, times 1-λ")
-    beta: float = Field(2.0, ge=0, description="β: weight of local entropy regularisation")
+    beta: float = Field(2.0, ge=0, description="β: weight of local entropy regularization")
     threshold: float = Field(0.7, ge=0, le=1, description="δ: confidence from which a view counts as a known one")
     threshold_warmup_epochs: int = Field(0, ge=0, description="so many epochs LER selects nothing")
 
@@ -79,39 +82,18 @@ class ParametricRecipe(Recipe):
         None, gt=0, description="of the running mean prediction; paper: τs, released: 1"
     )
 
-    uniform_share: float = Field(0.5, ge=0, le=1, description="+prior: how much of the prior is uniform")
-    debias_strength: float = Field(0.4, ge=0, description="+debias: how much of the pull is taken out")
-    teacher_momentum: float = Field(0.99, ge=0, lt=1, description="+momentum: how slowly the teacher moves")
-    threshold_floor: float = Field(0.5, ge=0, le=1, description="+adaptive: the least δ")
-    separation_weight: float = Field(0.1, ge=0, description="+separate")
-    neighbor_weight: float = Field(0.1, ge=0, description="+neighbors")
-    anchor_weight: float = Field(0.35, ge=0, description="+anchor")
-
-    whitened_dim: int | None = Field(
-        0,
-        ge=0,
-        description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
-        "None: max(64, 10·√K)",
-    )
-
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
     projector_out: int = Field(256, ge=1)
 
     @property
     def distillation(self) -> dict[str, Any]:
-        """The temperatures of self-distillation and how they change, by the names its bricks have for them."""
+        """The temperatures of self-distillation and how they change, by the names its brick has for them."""
         return {
             "student_temperature": self.student_temperature,
             "teacher_temperatures": (self.teacher_temperature_start, self.teacher_temperature_end),
             "warmup_epochs": self.warmup_epochs,
             "warmup": self.teacher_warmup,
         }
-
-    def whitened_width(self, n_classes: int) -> int:
-        """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
-        if self.start == "random":
-            return 0
-        return max(64, round(10 * n_classes**0.5)) if self.whitened_dim is None else self.whitened_dim
 
     @property
     def warmup_epochs(self) -> int:

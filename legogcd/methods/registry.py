@@ -1,4 +1,4 @@
-"""Recipes made of bricks. A method's name says what is in it.
+"""Methods by name. A method's file registers it; everything that lists, describes or builds methods reads `METHODS`.
 
 >>> list(METHODS)[:3]
 ['kmeans', 'sskmeans', 'gcd']
@@ -7,130 +7,155 @@
 ['info_nce', 'ler', 'mean_entropy', 'self_distillation', 'sup_con', 'supervised_ce']
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
+from legogcd.bricks import PLUG_INS
 from legogcd.errors import UserError
 from legogcd.methods.base import Method
-from legogcd.methods.baselines.gcd import GCD, GCDRecipe
-from legogcd.methods.baselines.kmeans import KMeans, KMeansRecipe, SemiSupervisedKMeans
-from legogcd.methods.baselines.orca import ORCA, ORCARecipe
-from legogcd.methods.baselines.rankstats import RankStats, RankStatsRecipe
-from legogcd.methods.baselines.uno import UNO, UNORecipe
-from legogcd.methods.plug_ins import PLUG_INS, plug_in_names
+from legogcd.methods.parametric import Parametric, plugged_terms
+from legogcd.methods.plugged_recipe import plugged_recipe
 from legogcd.methods.recipe import ParametricRecipe, Recipe
-from legogcd.methods.simgcd import LEGOGCD, build_simgcd
+
+AnyMethod = TypeVar("AnyMethod", bound=type[Method])
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method by name: what it is, its settings, how it is made (dim, n_classes, n_known, recipe), ours for photos."""
+    """A method by name: what it is, its class and that of its recipe, and the settings that differ by use.
+
+    ``for_photos`` are our settings for anyone's photos, ``published_for`` the published ones of single data sets.
+    """
 
     description: str
     recipe: type[Recipe]
-    build: Callable[..., Method]
+    method: type[Method]
     for_photos: Mapping[str, Any] = field(default_factory=dict)
+    published_for: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-_EASY = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.85, "dkl_form": "released"}
-_EPOCHS_FOR_PHOTOS = {"efficientnet": 15, "vit": 30}  # vit untested on pretrained weights: longer, to be safe
+METHODS: dict[str, Entry] = {}
+_SPELLED_OUT: dict[frozenset[str], str] = {}  # the parts of a name, whatever their order, and the name
 
 
-def _simgcd(name: str, description: str, plug_ins: Sequence[str] = ()) -> Entry:
-    return Entry(description, ParametricRecipe, partial(build_simgcd, name, plug_ins), _EASY)
+def register(
+    name: str,
+    description: str,
+    recipe: type[Recipe],
+    *,
+    for_photos: Mapping[str, Any] | None = None,
+    published_for: Mapping[str, Mapping[str, Any]] | None = None,
+    spelled_out: str | None = None,
+) -> Callable[[AnyMethod], AnyMethod]:
+    """Register the class below as a method; it is built as ``method(dim, n_classes, n_known, recipe)``.
 
+    ``spelled_out`` names the same method by its parts, which may stand in any order.
+    """
+    if name in METHODS:
+        raise ValueError(f"there are two methods called {name!r}")
+    if not set(name).isdisjoint(":, "):
+        raise ValueError(f"a colon, a comma or a space in {name!r}: these part a method's name from its extra bricks")
 
-METHODS: dict[str, Entry] = {
-    "kmeans": Entry("k-means on the untrained features; trains nothing", KMeansRecipe, KMeans),
-    "sskmeans": Entry(
-        "semi-supervised k-means on the untrained features; trains nothing", KMeansRecipe, SemiSupervisedKMeans
-    ),
-    "gcd": Entry(
-        "GCD (CVPR 2022): contrastive terms, then semi-supervised k-means", GCDRecipe, GCD, {"learning_rate": 0.02}
-    ),
-    "rankstats": Entry(
-        "RankStats+: pairs by their strongest feature dimensions",
-        RankStatsRecipe,
-        RankStats,
-        {"start": "kmeans", "learning_rate": 0.001},
-    ),
-    "uno": Entry("UNO+: several heads, balanced pseudo-labels, swapped prediction", UNORecipe, UNO),
-    "orca": Entry(
-        "ORCA (ICLR 2022): neighbor pairs, uncertainty-adaptive margin",
-        ORCARecipe,
-        ORCA,
-        {"start": "kmeans", "learning_rate": 0.05},
-    ),
-    **{
-        name: _simgcd(name, description)
-        for name, description in {
-            "simgcd": "SimGCD (ICCV 2023): contrastive terms, supervised CE, self-distillation, mean entropy",
-            "simgcd+dkl": "SimGCD and the dual-view KL constraint",
-            "simgcd+ler": "SimGCD and local entropy regularisation, no margin",
-            "simgcd+ler+map": "SimGCD and local entropy regularisation with the margin-aware pattern",
-            "legogcd": "LegoGCD (CVPR 2024) as its paper says: SimGCD + LER + MAP + DKL",
-            "legogcd-released": "LegoGCD as its released code computes it (double softmax, margin of the other sign)",
-        }.items()
-    },
-    "legogcd+": Entry(
-        "ours: LegoGCD behind whitened features, views distilled from their average, an estimated class prior",
-        ParametricRecipe,
-        partial(build_simgcd, "legogcd", ["prior", "consensus"]),
-        _EASY | {"whitened_dim": None, "dkl_form": "paper"},
-    ),
-}
+    def add(method: AnyMethod) -> AnyMethod:
+        METHODS[name] = Entry(description, recipe, method, for_photos or {}, published_for or {})
+        parts = (spelled_out or name).split("+")
+        if len(parts) > 1 and all(parts):
+            _SPELLED_OUT[frozenset(parts)] = name
+        return method
+
+    return add
 
 
 def check_method(name: str) -> str:
-    """The name itself, or its short form where the parts are spelled out; unknown names are the user's mistake.
+    """A method's name as it is listed, extra bricks in alphabetical order; an unknown one is the user's mistake.
 
-    >>> check_method("simgcd+map+dkl+ler"), check_method("legogcd+separate+prior")
-    ('legogcd', 'legogcd+prior+separate')
+    >>> check_method("simgcd+map+dkl+ler"), check_method("simgcd:prior,consensus")
+    ('legogcd', 'simgcd:consensus,prior')
     """
-    if name in METHODS:
-        return name
-    base, plug_ins = _parts(name)
-    if base not in METHODS or METHODS[base].recipe is not ParametricRecipe:
-        raise UserError(f"unknown method {name!r}; there are: {', '.join(METHODS)}")
-    return "+".join([base, *plug_in_names(plug_ins)])
+    method, bricks = _parse(name)
+    return f"{method}:{','.join(bricks)}" if bricks else method
 
 
 def method_entry(name: str) -> Entry:
-    """What is known of a method, listed or put together by name."""
-    name = check_method(name)
-    if name in METHODS:
-        return METHODS[name]
-    base, plug_ins = _parts(name)
-    described = "; ".join([METHODS[base].description, *(PLUG_INS[plug_in].description for plug_in in plug_ins)])
-    return _simgcd(base, described, plug_ins)
-
-
-def _parts(name: str) -> tuple[str, list[str]]:
-    """A listed method and the plug-ins behind it."""
-    head, *rest = name.split("+")
-    steps = [step for step in ("ler", "map", "dkl") if step in rest]
-    base = "+".join([head, *steps])
-    return "legogcd" if base == LEGOGCD else base, [part for part in rest if part not in steps]
+    """What is known of a method, with the bricks that its name adds."""
+    method, bricks = _parse(name)
+    entry = METHODS[method]
+    if not bricks or not issubclass(entry.recipe, ParametricRecipe):
+        return entry
+    described = "; ".join([entry.description, *(PLUG_INS[brick].description for brick in bricks)])
+    return replace(entry, description=described, recipe=_with_bricks(entry.recipe, bricks))
 
 
 def build_method(name: str, dim: int, n_classes: int, n_known: int, recipe: Recipe | None = None) -> Method:
     """A method by name for features of ``dim``, with the published recipe unless another is given."""
-    name = check_method(name)
-    recipe = recipe or published_recipe(name)
     entry = method_entry(name)
-    if not isinstance(recipe, entry.recipe):
+    recipe = recipe or entry.recipe()
+    if type(recipe) is not entry.recipe:
         raise TypeError(f"{name} takes a {entry.recipe.__name__}, not a {type(recipe).__name__}")
-    return entry.build(dim, n_classes, n_known, recipe)
+    build: Callable[[int, int, int, Recipe], Method] = entry.method
+    return build(dim, n_classes, n_known, recipe)
 
 
-def published_recipe(name: str) -> Recipe:
-    """A method's settings as published; where they depend on the data set, CUB's."""
-    return method_entry(name).recipe()
+def split_methods(text: str) -> list[str]:
+    """Names with commas between; a brick behind a comma belongs to the name before it.
+
+    >>> split_methods("kmeans, simgcd:prior,consensus, legogcd+")
+    ['kmeans', 'simgcd:prior,consensus', 'legogcd+']
+    """
+    names: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        if part in PLUG_INS and names and ":" in names[-1]:
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    return names
 
 
-def default_recipe(name: str, family: str) -> Recipe:
-    """Our settings for people with photos, by method and backbone family, found by measurement (docs/results.md)."""
-    entry = method_entry(name)
-    return entry.recipe().with_settings({"epochs": _EPOCHS_FOR_PHOTOS[family], **entry.for_photos})
+def _parse(name: str) -> tuple[str, tuple[str, ...]]:
+    """The one place where names are read: a listed method, and the bricks behind a colon in alphabetical order."""
+    spelled, colon, rest = name.partition(":")
+    method = spelled if spelled in METHODS else _SPELLED_OUT.get(_parts(spelled))
+    if method is None:
+        raise UserError(_unknown(name))
+    bricks = tuple(sorted({brick.strip() for brick in rest.split(",")})) if colon else ()
+    unknown = [brick for brick in bricks if brick not in PLUG_INS]
+    if unknown:
+        raise UserError(f"unknown brick {unknown[0]!r} in {name!r}; there are: {', '.join(sorted(PLUG_INS))}")
+    if bricks:
+        _check_fit(method, bricks)
+    return method, bricks
+
+
+def _check_fit(method: str, bricks: tuple[str, ...]) -> None:
+    """Raise where a method does not take the bricks, before anything long begins."""
+    entry = METHODS[method]
+    if not issubclass(entry.method, Parametric) or not issubclass(entry.recipe, ParametricRecipe):
+        takers = [name for name, other in METHODS.items() if issubclass(other.method, Parametric)]
+        raise UserError(f"{method} takes no extra bricks; these do: {', '.join(takers)}")
+    try:
+        plugged_terms(entry.method, _with_bricks(entry.recipe, bricks)())
+    except UserError as mistake:
+        raise UserError(f"{method}:{','.join(bricks)}: {mistake}") from None
+
+
+def _with_bricks(recipe: type[ParametricRecipe], bricks: tuple[str, ...]) -> type[ParametricRecipe]:
+    return plugged_recipe(recipe, tuple(PLUG_INS[brick] for brick in bricks))
+
+
+def _parts(name: str) -> frozenset[str]:
+    """The parts of a spelled-out name; none where one stands there twice."""
+    parts = name.split("+")
+    return frozenset(parts) if len(set(parts)) == len(parts) else frozenset()
+
+
+def _unknown(name: str) -> str:
+    """One line: the right spelling where bricks were added with a plus, and what there is."""
+    head, *parts = name.replace(":", "+").replace(",", "+").split("+")
+    bricks = [part for part in parts if part in PLUG_INS]
+    rest = "+".join([head, *(part for part in parts if part not in PLUG_INS)])
+    right = f"write {rest}:{','.join(bricks)}; " if bricks and (rest in METHODS or _parts(rest) in _SPELLED_OUT) else ""
+    return (
+        f"unknown method {name!r}; {right}there are: {', '.join(METHODS)}; "
+        f"bricks to add, as in legogcd:prior: {', '.join(sorted(PLUG_INS))}"
+    )

@@ -1,14 +1,8 @@
-"""SimGCD, LegoGCD and the steps between them: one list of weighted bricks, by name.
+"""SimGCD, LegoGCD and the steps between them: SimGCD's terms, and those of LegoGCD that a name spells out."""
 
-``simgcd`` and any of ``+dkl``, ``+ler``, ``+map`` behind it; ``legogcd`` is all of them, ``legogcd-released`` is all of
-them in the forms of its released code. Behind any of these, what ``plug_ins`` has.
-"""
-
-from collections.abc import Sequence
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from legogcd.bricks import (
-    Brick,
     DualViewKL,
     InfoNCE,
     LocalEntropy,
@@ -17,50 +11,139 @@ from legogcd.bricks import (
     SupCon,
     SupervisedCE,
 )
-from legogcd.methods.parametric import Parametric
-from legogcd.methods.plug_ins import PLUG_INS
+from legogcd.methods.parametric import Parametric, Term
+from legogcd.methods.published import published_settings, released_settings, simgcd_settings
 from legogcd.methods.recipe import ParametricRecipe
+from legogcd.methods.registry import register
 
-LEGOGCD = "simgcd+ler+map+dkl"
 Form = Literal["paper", "released"]
 
-
-def build_simgcd(
-    name: str, plug_ins: Sequence[str], dim: int, n_classes: int, n_known: int, recipe: ParametricRecipe
-) -> Parametric:
-    """SimGCD with the terms a name spells out, and plug-ins by their names."""
-    parts = set((LEGOGCD if name in ("legogcd", "legogcd-released") else name).split("+"))
-    form: Form = "released" if name == "legogcd-released" else "paper"
-    bricks = _simgcd(recipe)
-    if "dkl" in parts:
-        dkl = DualViewKL(recipe.dkl_form or form, recipe.student_temperature, recipe.dkl_detach)
-        bricks["dkl"] = ((1 - recipe.supervised_weight) * recipe.dkl_weight, dkl)
-    if "ler" in parts:
-        bricks["ler"] = (recipe.beta, _local_entropy(recipe, recipe.margin_form or form if "map" in parts else None))
-    for plug_in in plug_ins:
-        PLUG_INS[plug_in].plug(bricks, recipe)
-    return Parametric(dim, n_classes, n_known, bricks, recipe)
+# Found by measurement on four sets of photos (docs/accuracy.md).
+FOR_PHOTOS = {"start": "kmeans", "learning_rate": 0.05, "beta": 1.0, "threshold": 0.85, "dkl_form": "released"}
 
 
-def _simgcd(recipe: ParametricRecipe) -> dict[str, tuple[float, Brick]]:
+@register(
+    "simgcd",
+    "SimGCD (ICCV 2023): contrastive terms, supervised CE, self-distillation, mean entropy",
+    ParametricRecipe,
+    for_photos=FOR_PHOTOS,
+    published_for=simgcd_settings(),
+)
+class SimGCD(Parametric):
+    """SimGCD, and behind it whatever of LegoGCD's ``parts`` a method has: ``dkl``, ``ler``, ``map``.
+
+    ``form`` is that of DKL and of the margin where the recipe does not choose one.
+    """
+
+    parts: ClassVar[frozenset[str]] = frozenset()
+    form: ClassVar[Form] = "paper"
+
+    @classmethod
+    def terms(cls, recipe: ParametricRecipe) -> dict[str, Term]:
+        terms = _simgcd_terms(recipe)
+        unsupervised = 1 - recipe.supervised_weight
+        if "dkl" in cls.parts:
+            terms["dkl"] = Term(unsupervised * recipe.dkl_weight, DualViewKL, _dual_view_kl(recipe, cls.form))
+        if "ler" in cls.parts:
+            margin = recipe.margin_form or cls.form if "map" in cls.parts else None
+            terms["ler"] = Term(recipe.beta, LocalEntropy, _local_entropy(recipe, margin))
+        return terms
+
+
+def _simgcd_terms(recipe: ParametricRecipe) -> dict[str, Term]:
     supervised, unsupervised = recipe.supervised_weight * recipe.supervised_scale, 1 - recipe.supervised_weight
+    at_student = {"temperature": recipe.student_temperature}
     return {
-        "info_nce": (unsupervised, InfoNCE(recipe.info_nce_temperature)),
-        "sup_con": (supervised, SupCon(recipe.sup_con_temperature)),
-        "supervised_ce": (supervised, SupervisedCE(recipe.student_temperature)),
-        "self_distillation": (unsupervised, SelfDistillation(**recipe.distillation)),
-        "mean_entropy": (unsupervised * recipe.mean_entropy_weight, MeanEntropy(recipe.student_temperature)),
+        "info_nce": Term(unsupervised, InfoNCE, {"temperature": recipe.info_nce_temperature}),
+        "sup_con": Term(supervised, SupCon, {"temperature": recipe.sup_con_temperature}),
+        "supervised_ce": Term(supervised, SupervisedCE, at_student),
+        "self_distillation": Term(unsupervised, SelfDistillation, recipe.distillation),
+        "mean_entropy": Term(unsupervised * recipe.mean_entropy_weight, MeanEntropy, at_student),
     }
 
 
-def _local_entropy(recipe: ParametricRecipe, margin: Form | None) -> LocalEntropy:
-    return LocalEntropy(
-        threshold=recipe.threshold,
-        temperature=recipe.ler_temperature,
-        margin=margin,
-        confidence_temperature=recipe.student_temperature,
-        margin_strength=recipe.margin_strength,
-        momentum=recipe.margin_momentum,
-        mean_temperature=recipe.margin_temperature,
-        warmup_epochs=recipe.threshold_warmup_epochs,
-    )
+def _dual_view_kl(recipe: ParametricRecipe, form: Form) -> dict[str, Any]:
+    return {
+        "form": recipe.dkl_form or form,
+        "temperature": recipe.student_temperature,
+        "detach": recipe.dkl_detach,
+    }
+
+
+def _local_entropy(recipe: ParametricRecipe, margin: Form | None) -> dict[str, Any]:
+    return {
+        "margin": margin,
+        "threshold": recipe.threshold,
+        "temperature": recipe.ler_temperature,
+        "confidence_temperature": recipe.student_temperature,
+        "margin_strength": recipe.margin_strength,
+        "momentum": recipe.margin_momentum,
+        "mean_temperature": recipe.margin_temperature,
+        "warmup_epochs": recipe.threshold_warmup_epochs,
+    }
+
+
+@register(
+    "simgcd+dkl",
+    "SimGCD and the dual-view KL constraint",
+    ParametricRecipe,
+    for_photos=FOR_PHOTOS,
+    published_for=published_settings(),
+)
+class SimGCDWithDKL(SimGCD):
+    """SimGCD and the dual-view KL constraint."""
+
+    parts = frozenset({"dkl"})
+
+
+@register(
+    "simgcd+ler",
+    "SimGCD and local entropy regularization, no margin",
+    ParametricRecipe,
+    for_photos=FOR_PHOTOS,
+    published_for=published_settings(),
+)
+class SimGCDWithLER(SimGCD):
+    """SimGCD and local entropy regularization, no margin."""
+
+    parts = frozenset({"ler"})
+
+
+@register(
+    "simgcd+ler+map",
+    "SimGCD and local entropy regularization with the margin-aware pattern",
+    ParametricRecipe,
+    for_photos=FOR_PHOTOS,
+    published_for=published_settings(),
+)
+class SimGCDWithMAP(SimGCD):
+    """SimGCD and local entropy regularization with the margin-aware pattern."""
+
+    parts = frozenset({"ler", "map"})
+
+
+@register(
+    "legogcd",
+    "LegoGCD (CVPR 2024) as its paper says: SimGCD + LER + MAP + DKL",
+    ParametricRecipe,
+    for_photos=FOR_PHOTOS,
+    published_for=published_settings(),
+    spelled_out="simgcd+ler+map+dkl",
+)
+class LegoGCD(SimGCD):
+    """LegoGCD as its paper says."""
+
+    parts = frozenset({"ler", "map", "dkl"})
+
+
+@register(
+    "legogcd-released",
+    "LegoGCD as its released code computes it (double softmax, margin of the other sign)",
+    ParametricRecipe,
+    for_photos=FOR_PHOTOS,
+    published_for=released_settings(),
+)
+class ReleasedLegoGCD(LegoGCD):
+    """LegoGCD as its released code computes it."""
+
+    form = "released"

@@ -77,7 +77,7 @@ def run_comparison(comparison: Comparison, out: Path, display: Quiet) -> list[Re
             continue
         display.note(f"run {number} of {len(runs)}: {job.method}, seed {job.options.seed}")
         how = slug(f"{job.options.recipe} {settings_text(comparison._settings)}")
-        folder = out / "runs" / how / f"{job.method}-seed-{job.options.seed}"
+        folder = out / "runs" / how / slug(f"{job.method} seed {job.options.seed}")
         result, memory = in_own_process(_run, job, comparison.truth, key, folder, isinstance(display, Screen))
         book.add(result.model_copy(update={"peak_memory": memory}))
     results = [result for key in wanted for result in book.find(**key)]

@@ -1,22 +1,18 @@
 """What a scored run keeps for its figures: features of a few classes, and how sure it is of the known images."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 
 from legogcd.collection import Collection, Truth
 from legogcd.errors import UserError
-from legogcd.files import replacing
 from legogcd.run.pipeline import Outcome
-from legogcd.training.checkpoint import load_tensors
+from legogcd.training.checkpoint import load_tensors, save_tensors
 
 SAMPLE = "sample.safetensors"
-_CLASSES = "classes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +89,7 @@ def write_sample(
         "in_known": torch.from_numpy(predicted[old] < collection.n_known),
     }
     about = {"names": names, "n_known": int((shown < collection.n_known).sum())}
-    with replacing(folder / SAMPLE) as temporary:  # one metadata key: the order of several is not kept by safetensors
-        save_file(tensors, temporary, metadata={_CLASSES: json.dumps(about, ensure_ascii=False)})
+    save_tensors(folder / SAMPLE, tensors, **about)
 
 
 def read_sample(folder: Path) -> FigureSample:
@@ -102,9 +97,8 @@ def read_sample(folder: Path) -> FigureSample:
     path = folder / SAMPLE
     if not path.is_file():
         raise UserError(f"{folder} has no {SAMPLE}; it is written when truth is given")
-    tensors, metadata = load_tensors(path)
+    tensors, about = load_tensors(path)
     try:
-        about = json.loads(metadata[_CLASSES])
         sample = FigureSample(
             tensors["features"].float().numpy(),
             tensors["classes"].long().numpy(),

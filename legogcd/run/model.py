@@ -1,7 +1,7 @@
 """A trained model: backbone, heads and class names; saved in a run folder, loaded from one, used on new images."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from legogcd.run.config import RunConfig, read_config
 from legogcd.run.folder import CALIBRATION, CONFIG, MODEL, run_file
 from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
+from legogcd.training.journal import log_record
+from legogcd.training.loop import Metrics
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.features import FeatureBatch, StateBatch, features, stacked, streamed_states
 from legogcd.vision.views.encode import Encoder
@@ -74,12 +76,12 @@ class Model:
         parts = np.array_split(features, range(CLASSIFIED_TOGETHER, len(features), CLASSIFIED_TOGETHER))
         return np.concatenate([self.classify(torch.from_numpy(part).to(self.runtime.device)) for part in parts])
 
-    def save(self, folder: Path) -> None:
-        """model.safetensors: the tail and the heads; calibration.json beside it.
+    def save(self, folder: Path, log: Sequence[Metrics]) -> None:
+        """model.safetensors: the tail and the heads, and which log they belong to; calibration.json beside it.
 
         The trunk is named in config.json, with its fingerprint.
         """
-        save_tensors(folder / MODEL, model_tensors(self.backbone.tail, self.method))
+        save_tensors(folder / MODEL, model_tensors(self.backbone.tail, self.method), **log_record(log))
         write_text(folder / CALIBRATION, json.dumps(asdict(self.calibration), indent=1) + "\n")
 
 

@@ -16,7 +16,7 @@ from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.methods import Recipe
-    from legogcd.vision.views.opening import KeepingRules
+    from legogcd.vision.views.opening import ViewStorage
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -248,11 +248,11 @@ class RunOptions(Options):
         changed = self.settings | {name: value for name, value in single.items() if value is not None}
         return choose_recipe(self.recipe, self.method_name, self.backbone, changed)
 
-    def view_options(self) -> "KeepingRules":
+    def view_storage(self) -> "ViewStorage":
         """How views are kept."""
-        from legogcd.vision.views.opening import KeepingRules
+        from legogcd.vision.views.opening import ViewStorage
 
-        return KeepingRules(self.views, self.cache, self.disk_budget, self.kept_dtype)
+        return ViewStorage(self.views, self.cache, self.disk_budget, self.kept_dtype)
 
     def recorded(self) -> dict[str, Any]:
         """What config.json keeps of the options, as JSON."""

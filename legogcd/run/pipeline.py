@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from legogcd.clustering import directions
 from legogcd.collection import UNLABELLED, Collection, ImageFiles
 from legogcd.display import Quiet
-from legogcd.errors import UserError
+from legogcd.errors import Interrupted, UserError
 from legogcd.evaluation.calibration import Calibration, calibrate
-from legogcd.methods import Method, Recipe, build_method, check_method, directions
+from legogcd.methods import Method, Recipe, build_method, check_method
 from legogcd.run.config import ImagesRecord, RunConfig, begin_run
 from legogcd.run.discovery import Discovery, write_predictions
 from legogcd.run.folder import CHECKPOINT, check_free
@@ -24,7 +25,7 @@ from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.training.draw import clustering_images
 from legogcd.training.held_out import hold_out
 from legogcd.training.journal import Journal
-from legogcd.training.loop import LabelledViews, Learner, Metrics, train
+from legogcd.training.loop import DivergedError, LabelledViews, Learner, Metrics, train
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.views.encode import Encoder
@@ -178,7 +179,7 @@ def discover(
     metrics = _train(prepared, model.method, journal, score, display)
     model.calibration = _calibrate(prepared, model)
     if out is not None:
-        model.save(out)
+        model.save(out, metrics)
     discovery, features = _sort(prepared, model)
     if out is not None:
         write_predictions(out, discovery)
@@ -196,7 +197,7 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     display.note(f"{options.backbone} on {runtime.describe()}")
     images = job.collection.images
     encoder = Encoder(backbone, runtime.device, runtime.precision)
-    opened = open_views(encoder, images, options.view_options(), display)
+    opened = open_views(encoder, images, options.view_storage(), display)
     rows = [row for row in range(len(images)) if row not in opened.unreadable]
     prepared = Prepared(job, runtime, backbone, opened, job.collection.keep(rows), torch.tensor(rows))
     if prepared.unreadable:
@@ -212,7 +213,7 @@ def save_run(outcome: Outcome, out: Path) -> None:
     journal = Journal(out)
     for metrics in outcome.metrics:
         journal.add(metrics)
-    outcome.model.save(out)
+    outcome.model.save(out, outcome.metrics)
     write_predictions(out, outcome.discovery)
 
 
@@ -222,12 +223,12 @@ def _train(
     recipe, seed = prepared.job.recipe, prepared.job.options.seed
     learner, views = prepared.learner(method), prepared.views
     optimizer = build_optimizer(learner.tail, method, recipe)
-    first_epoch = journal.restore(learner.tail, method, optimizer, recipe.epochs) if journal else 0
+    first_epoch = journal.restore(learner.tail, method, optimizer, recipe.epochs, display.warn) if journal else 0
     if first_epoch == 0 and recipe.start == "kmeans":
         display.note("finding a start for the prototypes with semi-supervised k-means")
         chosen = clustering_images(prepared.labels, seed)
         method.start(learner.features(views, chosen), prepared.labels[chosen], seed)
-    entries = journal.entries if journal else []
+    entries: list[Metrics] = journal.entries if journal else []
 
     def score_predictions(predicted: np.ndarray) -> dict[str, float | None]:
         assert score is not None
@@ -236,22 +237,30 @@ def _train(
     with display.training(prepared.job.method, recipe.epochs) as show:
 
         def after_epoch(metrics: Metrics) -> None:
-            entries.append(metrics)
             if journal:
                 journal.add(metrics)
-                journal.save_if_due(learner.tail, method, optimizer, metrics["epoch"])
+                journal.remember(learner.tail, method, optimizer)
+            else:
+                entries.append(metrics)
             show(metrics)
 
-        train(
-            learner,
-            views,
-            optimizer,
-            recipe,
-            seed,
-            first_epoch=first_epoch,
-            score=score_predictions if score else None,
-            after_epoch=after_epoch,
-        )
+        try:
+            train(
+                learner,
+                views,
+                optimizer,
+                recipe,
+                seed,
+                first_epoch=first_epoch,
+                score=score_predictions if score else None,
+                after_epoch=after_epoch,
+            )
+        except (KeyboardInterrupt, DivergedError) as stop:
+            if journal:
+                journal.save_latest()
+            if journal and isinstance(stop, KeyboardInterrupt):
+                raise Interrupted(f"{journal.saved} of {recipe.epochs} epochs are saved") from None
+            raise
     return entries
 
 

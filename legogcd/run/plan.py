@@ -21,8 +21,9 @@ from legogcd.training.loop import LabelledViews, train
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision.features import EVALUATION_BATCH
 from legogcd.vision.views.encode import Encoder
-from legogcd.vision.views.kept import Keeping, kept_already
 from legogcd.vision.views.opening import affordable_views
+from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.store import find_kept
 from legogcd.wording import human_bytes, human_seconds
 
 ASSUMED_CLASSES = 100  # where nobody says how many there are
@@ -90,7 +91,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     Scoring after every epoch and the report come on top.
     """
     display, count, views = display or Quiet(), len(job.collection), job.options.views
-    storage = job.options.view_options()
+    storage = job.options.view_storage()
     if views == "fresh":
         raise UserError("only runs with kept views can be planned; --views fresh encodes everything anew each epoch")
     if job.options.n_classes == "auto":
@@ -104,10 +105,10 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     backbone, runtime = prepared.backbone, prepared.runtime
     start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
     encoder = Encoder(backbone, runtime.device, runtime.precision)
-    keeping = Keeping(encoder, job.collection.images, views, storage.seed, storage.dtype)
-    kept = kept_already(keeping, storage.folder) is not None
-    if not kept and affordable_views(count, keeping.bytes_per_view, views, storage.budget()) != views:
-        display.warn(f"{human_bytes(keeping.size_on_disk)} are more than the disk budget allows (--disk-budget)")
+    request = ViewRequest(encoder, job.collection.images, views, storage.seed, storage.dtype)
+    kept = find_kept(request, storage.folder, display.warn) is not None
+    if not kept and affordable_views(count, request.bytes_per_view, views, storage.budget()) != views:
+        display.warn(f"{human_bytes(request.size_on_disk)} are more than the disk budget allows (--disk-budget)")
     return Plan(
         images=count,
         views=views,
@@ -117,7 +118,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         start=start + (count * evaluation if start else 0.0),
         step=step,
         evaluation=count * evaluation,
-        disk=keeping.size_on_disk,
+        disk=request.size_on_disk,
         memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
         kept=kept,
     )

@@ -15,7 +15,7 @@ from legogcd.run.categories import Categories
 from legogcd.run.model import Model, load_run
 from legogcd.run.prediction_tables import open_table
 from legogcd.vision.features import stored_states
-from legogcd.vision.views.opening import KeepingRules, open_views
+from legogcd.vision.views.opening import ViewStorage, open_views
 from legogcd.wording import counted
 
 COLUMNS = ("path", "category", "status", "confidence", "unsure")
@@ -108,7 +108,7 @@ def predict_run(
     return found
 
 
-def classes_of(model: Model, images: Images, storage: KeepingRules, display: Quiet | None = None) -> np.ndarray:
+def classes_of(model: Model, images: Images, storage: ViewStorage, display: Quiet | None = None) -> np.ndarray:
     """Classes [N] a trained model gives to other images, such as a test split; -1 where one cannot be read.
 
     Their evaluation views are kept, so that the next model on the same backbone need not encode them again.

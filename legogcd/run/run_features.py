@@ -1,5 +1,6 @@
 """Trained features of a finished run's images: from the views it kept, or encoded again."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from legogcd.errors import UserError
 from legogcd.run.config import RunConfig
 from legogcd.run.model import Model
 from legogcd.vision.features import stacked, stored_states
-from legogcd.vision.views.kept import Keeping, KeptViews, kept_already
-from legogcd.vision.views.opening import KeepingRules
+from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.opening import ViewStorage
+from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.store import find_kept
 
 
 def run_features(
@@ -20,7 +23,7 @@ def run_features(
 ) -> np.ndarray:
     """Features [N, D] of a run's images."""
     display = display or Quiet()
-    found = _kept(model, config, files, KeepingRules(cache=cache).folder)
+    found = _kept(model, config, files, ViewStorage(cache=cache).folder, display.warn)
     if found is not None:
         kept, rows = found
         display.note(f"using kept views in {kept.folder}")
@@ -37,16 +40,18 @@ def run_features(
     return stacked(batches)
 
 
-def _kept(model: Model, config: RunConfig, files: ImageFiles, cache: Path) -> tuple[KeptViews, torch.Tensor] | None:
+def _kept(
+    model: Model, config: RunConfig, files: ImageFiles, cache: Path, warn: Callable[[str], None]
+) -> tuple[KeptViews, torch.Tensor] | None:
     """The run's kept views and the rows its images have in them, if the cache still holds them."""
     everything = find_images(files.root)
     place = {name: row for row, name in enumerate(everything.names)}
     if not all(name in place for name in files.names):
         return None
     views = config.options.views
-    seed = config.options.view_options().seed
+    seed = config.options.view_storage().seed
     for count in dict.fromkeys((0 if views == "fresh" else views, 0)):
-        kept = kept_already(Keeping(model.encoder, everything, count, seed, model.kept_dtype), cache)
+        kept = find_kept(ViewRequest(model.encoder, everything, count, seed, model.kept_dtype), cache, warn)
         if kept is not None:
             return kept, torch.tensor([place[name] for name in files.names])
     return None

@@ -13,7 +13,7 @@ from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
 from legogcd.vision.features import Compute, features, on_device, stacked, stored_states
-from legogcd.vision.tail import KeptState
+from legogcd.vision.tail import TailInput
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.source import ViewSource
 from legogcd.vision.views.workers import ahead
@@ -31,10 +31,10 @@ class LabelledViews:
 
     def pairs(
         self, batch_size: int, generator: torch.Generator, device: torch.device
-    ) -> Iterator[tuple[Tensor, KeptState]]:
+    ) -> Iterator[tuple[Tensor, TailInput]]:
         """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead."""
 
-        def drawn() -> Iterator[tuple[Tensor, KeptState]]:
+        def drawn() -> Iterator[tuple[Tensor, TailInput]]:
             for batch in balanced_batches(self.labels, batch_size, generator):
                 yield batch, on_device(self.source.pair(self.rows[batch], generator), device)
 
@@ -114,10 +114,12 @@ def train(
             compute.backward(step.loss)
             optimizer.step()
             log.add(step)
-        metrics = log.metrics()
-        if not np.isfinite(metrics["loss"]):
-            raise UserError(f"the loss is {metrics['loss']} in epoch {epoch + 1}; try a lower learning_rate")
-        after(metrics)
+        log.check_finite(recipe.learning_rate)
+        after(log.metrics())
+
+
+class DivergedError(UserError):
+    """Training ran away; nothing of the epoch is worth keeping."""
 
 
 class EpochLog:
@@ -135,6 +137,18 @@ class EpochLog:
             self.terms.setdefault(name, []).append(term.detach())
         for name, count in step.selected.items():
             self.selected.setdefault(name, []).append(count)
+
+    def check_finite(self, learning_rate: float) -> None:
+        """Say at which step and in which term the loss stopped being a number, if it did."""
+        losses = torch.stack(self.losses).isfinite()
+        if losses.all():
+            return
+        step = int((~losses).nonzero()[0])
+        terms = [name for name, values in self.terms.items() if not values[step].isfinite()]
+        raise DivergedError(
+            f"the loss is {float(self.losses[step])} in epoch {self.epoch + 1} from step {step + 1} on"
+            f"{f' (first: {terms[0]})' if terms else ''}; try a lower learning_rate than {learning_rate:g}"
+        )
 
     def metrics(self) -> Metrics:
         """``selected`` sums views over the epoch; ``selected_by_step`` is the confident known ones, step by step."""

@@ -3,6 +3,18 @@
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.views.encode import Encoder
 from legogcd.vision.views.fresh import FreshViews
-from legogcd.vision.views.kept import Keeping, KeptViews, keep
+from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.store import check_kept, encode_missing, find_kept
 
-__all__ = ["Backbone", "Encoder", "FreshViews", "Keeping", "KeptViews", "keep", "load_backbone"]
+__all__ = [
+    "Backbone",
+    "Encoder",
+    "FreshViews",
+    "KeptViews",
+    "ViewRequest",
+    "check_kept",
+    "encode_missing",
+    "find_kept",
+    "load_backbone",
+]

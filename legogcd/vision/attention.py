@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from legogcd.vision.views.rows import Rows
+from legogcd.vision.views.rows import Rows, select
 from legogcd.vision.views.workers import in_slices
 
 _IN_CACHE = 1 << 18  # numbers in a buffer: a view of ViT-B/16, or several smaller ones
@@ -27,14 +27,20 @@ def attend(queries: Tensor, tokens: Tensor | Rows, dtype: torch.dtype) -> Tensor
     """
     if isinstance(tokens, Tensor) and (tokens.requires_grad or tokens.device.type != "cpu"):
         tokens = tokens.to(dtype)
-        weights = _softmax(torch.bmm(queries.to(dtype), tokens.transpose(1, 2)))  # [N, H, T]
+        weights = softmax(torch.bmm(queries.to(dtype), tokens.transpose(1, 2)))  # [N, H, T]
         return torch.bmm(weights.to(dtype), tokens)
     pooled: Tensor = _ByView.apply(queries.to(dtype), tokens)  # type: ignore[no-untyped-call]
     return pooled
 
 
-def _softmax(scores: Tensor) -> Tensor:
-    return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+def softmax(scores: Tensor) -> Tensor:
+    """Over the last axis, never in half precision."""
+    return scores.softmax(-1, dtype=at_least_float32(scores))
+
+
+def at_least_float32(like: Tensor) -> torch.dtype:
+    """The type sums over many numbers run in: float32 for half precision, float64 for float64."""
+    return torch.promote_types(like.dtype, torch.float32)
 
 
 class _ByView(torch.autograd.Function):
@@ -43,16 +49,14 @@ class _ByView(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, tokens: Tensor | Rows) -> Tensor:
         dtype, given = queries.dtype, queries.detach()
-        weights = given.new_empty(
-            *given.shape[:2], tokens.shape[1], dtype=torch.promote_types(dtype, torch.float32)
-        )  # [N, H, T]
+        weights = given.new_empty(*given.shape[:2], tokens.shape[1], dtype=at_least_float32(given))  # [N, H, T]
         pooled = torch.empty_like(given)  # [N, H, D]
 
         def pool(part: slice, numbers: Tensor, scales: Tensor | None) -> None:
             scores = torch.bmm(given[part], numbers.transpose(1, 2))  # [n, H, T]
             if scales is not None:
                 scores *= scales
-            shares = _softmax(scores)
+            shares = softmax(scores)
             weights[part] = shares
             torch.bmm((shares if scales is None else shares * scales).to(dtype), numbers, out=pooled[part])
 
@@ -103,5 +107,5 @@ def _read(tokens: Rows, part: slice, buffer: Tensor) -> tuple[Tensor, Tensor | N
     places = tokens.index[part]
     for place, row in enumerate(places.tolist()):
         numbers[place].copy_(tokens.numbers[row])
-    scales = None if tokens.scales is None else tokens.scales[places][:, None]
+    scales = None if tokens.scales is None else select(tokens.scales, places)[:, None]
     return numbers, scales

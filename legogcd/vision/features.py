@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from legogcd.collection import Images
-from legogcd.vision.tail import KeptState
+from legogcd.vision.tail import TailInput
 from legogcd.vision.views.draw import evaluation_view
 from legogcd.vision.views.encode import BATCH_VIEWS, Encoder
-from legogcd.vision.views.kept import KeptViews, as_kept
+from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.source import ViewSource
+from legogcd.vision.views.tensor_format import stored_as
 from legogcd.vision.views.workers import ahead
 
 EVALUATION_BATCH = 256
@@ -37,7 +38,7 @@ class StateBatch(NamedTuple):
     """What the tail is given of some images: their rows, the state of their evaluation views, and unreadable rows."""
 
     rows: list[int]
-    state: KeptState | None  # None where no image of the batch can be read
+    state: TailInput | None  # None where no image of the batch can be read
     unreadable: dict[int, str]
 
 
@@ -70,7 +71,7 @@ def streamed_states(encoder: Encoder, images: Images, dtype: str) -> Iterator[St
             yield StateBatch(rows, None, unreadable)
             continue
         halves = zip(state, encoder.backbone.half, strict=True)
-        rounded = tuple(as_kept(tensor, dtype) if half else tensor for tensor, half in halves)
+        rounded = tuple(stored_as(tensor, dtype) if half else tensor for tensor, half in halves)
         yield StateBatch(rows, rounded, unreadable)
 
 
@@ -92,5 +93,5 @@ def stacked(batches: Iterable[Tensor]) -> np.ndarray:
     return torch.cat([batch.cpu() for batch in batches]).numpy()
 
 
-def on_device(state: KeptState, device: torch.device) -> KeptState:
+def on_device(state: TailInput, device: torch.device) -> TailInput:
     return tuple(part.to(device, non_blocking=True) for part in state)

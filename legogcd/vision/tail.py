@@ -19,11 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from legogcd.vision.attention import attend
+from legogcd.vision.attention import at_least_float32, attend, softmax
 from legogcd.vision.views.rows import Rows, dense
 
 State = tuple[Tensor, ...]  # batch-first; what the trunk leaves for the tail
-KeptState = tuple[Any, ...]  # the same, its large parts as Rows: still on disk
+TailInput = tuple[Any, ...]  # the same, its large parts as Rows: still on disk
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ViTTail(FrozenModeModule):
         if key.bias is not None:
             key.bias.requires_grad_(False)
 
-    def forward(self, state: KeptState) -> Tensor:
+    def forward(self, state: TailInput) -> Tensor:
         """Features [N, D]."""
         block = self.names.parts(self.blocks[-1])
         cls, tokens, *grid = self._enter(state, block)
@@ -108,11 +108,13 @@ class ViTTail(FrozenModeModule):
         features: Tensor = self.norm(cls)
         return features
 
-    def _enter(self, state: KeptState, last: BlockParts) -> KeptState:
+    def _enter(self, state: TailInput, last: BlockParts) -> TailInput:
         """The last block's state, through the blocks before it where there are any."""
+        dtype = last.norm1.weight.dtype
         if len(self.blocks) == 1:
-            return state
-        residual = dense(state[0], torch.float32)  # [N, T, D]
+            cls, *others = state
+            return cls.to(dtype), *others
+        residual = dense(state[0], dtype)  # [N, T, D]
         for block in self.blocks[:-1]:
             residual = block(residual, attention_mask=None, **self._position(*state[1:]))
         return residual[:, 0], functional.layer_norm(residual, residual.shape[-1:], eps=last.norm1.eps), *state[1:]
@@ -173,13 +175,13 @@ class RotaryViTTail(ViTTail):
         left, right = patches.chunk(2, dim=-1)
         turned = patches * cos + torch.cat([-right, left], dim=-1) * sin
         scores = torch.cat([query @ part.transpose(2, 3).to(query.dtype) for part in (prefix, turned)], dim=-1)
-        weights = (scores / self._root(block)).squeeze(2).softmax(-1, dtype=torch.float32)  # [N, H, T]
+        weights = softmax((scores / self._root(block)).squeeze(2))  # [N, H, T]
         return torch.bmm(weights.to(tokens.dtype), tokens)
 
     def _angles(self, grid: Tensor) -> tuple[Tensor, Tensor]:
         """cos and sin of every patch's rotation [N, 1, P, d]; views of the same grid share theirs, [1, 1, P, d]."""
         rotary: Any = self.rotary
-        patch = int(rotary.config.patch_size)
+        patch, grid = int(rotary.config.patch_size), grid.to(next(self.parameters()).dtype)
         grids, which = torch.unique(grid, dim=0, return_inverse=True)
         of_grids = [
             rotary(grid.new_empty(1).expand(1, 3, int(rows) * patch, int(columns) * patch))
@@ -207,7 +209,7 @@ class ConvTail(FrozenModeModule):
         self.head, self.norm = head, norm
         self.train(self.training)
 
-    def forward(self, state: KeptState) -> Tensor:
+    def forward(self, state: TailInput) -> Tensor:
         """Features [N, D]."""
         (kept,) = state
         maps = dense(kept, products_dtype(self.head.weight))
@@ -222,4 +224,4 @@ class ConvTail(FrozenModeModule):
         scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
         weight = self.head.weight.flatten(1) * scale[:, None]  # [D, C]: batch norm is one more factor of the matrix
         responses = functional.linear(maps.flatten(1, 2), weight, norm.bias - norm.running_mean * scale)  # [N, h·w, D]
-        return functional.relu6(responses).mean(1, dtype=torch.float32)
+        return functional.relu6(responses).mean(1, dtype=at_least_float32(responses))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import BRICKS, random_views
+from brick_samples import BRICKS, random_views
 
 RATES = {"InfoNCE": 1.0, "SupCon": 0.1}
 

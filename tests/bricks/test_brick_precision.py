@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import BRICKS, random_views
+from brick_samples import BRICKS, random_views
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from legogcd.bricks import TwoViews, confident_known

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import SHAPES, random_views
+from brick_samples import SHAPES, random_views
 
 from legogcd.bricks import confident_known
 from legogcd.errors import UserError
@@ -57,14 +57,3 @@ def test_has_no_gradient():
 def test_a_threshold_that_is_no_fraction_is_refused(threshold):
     with pytest.raises(UserError, match=r"threshold is .*; give a number from 0 to 1"):
         confident_known(random_views(0), threshold)
-
-
-def test_each_class_may_have_its_own_threshold():
-    views = random_views(1, images=30)
-    thresholds = torch.tensor([0.9, 0.3, 0.6, 0.0, 0.0])
-    selected = confident_known(views, thresholds)
-    category = views.logits.argmax(dim=-1)
-    for k, threshold in enumerate(thresholds.tolist()):
-        of_class = category == k
-        assert selected[of_class].equal(confident_known(views, threshold)[of_class])
-    assert 0 < selected.sum() < 60

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import SHAPES, certain_of, random_views
+from brick_samples import SHAPES, certain_of, random_views
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import BRICKS, random_views, unlabelled, value_and_gradients
+from brick_samples import BRICKS, random_views, unlabelled, value_and_gradients
 
 from legogcd.bricks import LocalEntropy
 
@@ -68,19 +68,17 @@ def cast(views, dtype):
     return replace(views, projections=views.projections.to(dtype), logits=views.logits.to(dtype))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])  # what is kept, and the narrowest range there is
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("name", BRICKS)
-def test_everything_stays_finite(name, batch, dtype):
+def test_every_brick_stays_finite(batch, dtype):
     views = cast(within_float16(BATCHES[batch]) if dtype == torch.float16 else BATCHES[batch], dtype)
-    brick = BRICKS[name]()
-    for _ in range(2):
-        value, by_projections, by_logits = value_and_gradients(brick, views)
-        assert value.shape == ()
-        assert torch.isfinite(value)
-        assert torch.isfinite(by_projections).all()
-        assert torch.isfinite(by_logits).all()
-        assert brick.selected.shape == views.logits.shape[:2]
+    for name, build in BRICKS.items():
+        brick = build()
+        for step in ("first step", "second step"):  # a running mean has its say in the second
+            outcome = value_and_gradients(brick, views)
+            assert all(torch.isfinite(part).all() for part in outcome), f"{name}, {step}"
+            assert outcome[0].shape == (), name
+            assert brick.selected.shape == views.logits.shape[:2], name
 
 
 @pytest.mark.parametrize(
@@ -88,8 +86,6 @@ def test_everything_stays_finite(name, batch, dtype):
     [
         *(("SupCon", batch) for batch in ("no labelled image", "one unlabelled image")),
         *(("SupervisedCE", batch) for batch in ("no labelled image", "one unlabelled image")),
-        *(("KnownAnchor", batch) for batch in ("no labelled image", "one unlabelled image", "no known class")),
-        *(("NeighborConsistency", batch) for batch in ("all labelled", "one unlabelled image", "one labelled image")),
         *((name, batch) for name in LOCAL_ENTROPIES for batch in ("all labelled", "no known class", "equal logits")),
         *((name, batch) for name in LOGIT_BRICKS for batch in ("one class", "one image of one class")),
         *(("InfoNCE", batch) for batch in ("one unlabelled image", "one labelled image")),
@@ -103,9 +99,9 @@ def test_what_takes_no_part_costs_nothing_and_moves_nothing(name, batch):
     assert (by_logits == 0).all()
 
 
-@pytest.mark.parametrize("name", ["SupCon", "SupervisedCE", "KnownAnchor", "NeighborConsistency", *LOCAL_ENTROPIES])
+@pytest.mark.parametrize("name", ["SupCon", "SupervisedCE", *LOCAL_ENTROPIES])
 def test_a_term_without_views_can_still_be_propagated_alone(name):
-    views = BATCHES["all labelled" if name in (*LOCAL_ENTROPIES, "NeighborConsistency") else "no labelled image"]
+    views = BATCHES["all labelled" if name in LOCAL_ENTROPIES else "no labelled image"]
     projections, logits = views.projections.clone().requires_grad_(), views.logits.clone().requires_grad_()
     brick = BRICKS[name]()
     brick(replace(views, projections=projections, logits=logits)).backward()

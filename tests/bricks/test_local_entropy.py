@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import SHAPES, random_views, unlabelled, value_and_gradients
+from brick_samples import SHAPES, random_views, unlabelled, value_and_gradients
 from torch import nn
 
-from legogcd.bricks import LocalEntropy, confident_known
+from legogcd.bricks import LocalEntropy
 from legogcd.errors import UserError
 
 MARGINS = ["paper", "released", None]
@@ -79,12 +79,12 @@ def test_gradient(margin):
     assert brick.selected.any()
 
 
-def test_selected_is_the_confident_known_mask():
-    views = random_views(1, images=30)
+def test_selected_are_the_sure_views_of_known_classes_without_a_label():
+    sure_old, sure_new, unsure = [0.9, 0.0, 0.0], [0.0, 0.0, 0.9], [0.1, 0.0, 0.0]
+    logits = torch.tensor([[sure_old, sure_new, unsure, sure_old], [sure_old, sure_old, sure_old, sure_old]])
     brick = LocalEntropy(0.6)
-    brick(views)
-    assert brick.selected.equal(confident_known(views, 0.6))
-    assert 0 < brick.selected.sum() < 60
+    brick(replace(random_views(0, 4), logits=logits, labels=torch.tensor([-1, -1, -1, 0]), n_known=2))
+    assert brick.selected.tolist() == [[True, False, False, False], [True, True, True, False]]
 
 
 @pytest.mark.parametrize("margin", MARGINS)

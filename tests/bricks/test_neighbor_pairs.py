@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from block_samples import comparable_views, unlabelled
+from brick_samples import comparable_views, unlabelled
 
 from legogcd.bricks.neighbor_pairs import NeighborPairs
 from legogcd.bricks.shared.pairs import same_class_partner

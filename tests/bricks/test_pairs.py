@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from block_samples import certain_of, comparable_views, unlabelled
+from brick_samples import certain_of, comparable_views, unlabelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -153,7 +153,7 @@ def cast(views, dtype):
     return replace(views, logits=views.logits.to(dtype), features=views.features.to(dtype))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("name", PAIR_BRICKS)
 def test_everything_stays_finite(name, batch, dtype):
@@ -162,7 +162,7 @@ def test_everything_stays_finite(name, batch, dtype):
     brick = PAIR_BRICKS[name]()
     value = brick(replace(views, logits=logits))
     value.backward()
-    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    assert value.dtype == torch.float32
     assert value.shape == ()
     assert torch.isfinite(value)
     assert torch.isfinite(logits.grad).all()

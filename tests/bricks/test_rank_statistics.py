@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from block_samples import certain_of, comparable_views, unlabelled
+from brick_samples import certain_of, comparable_views, unlabelled
 
 from legogcd.bricks.rank_statistics import RankStatistics
 from legogcd.errors import UserError

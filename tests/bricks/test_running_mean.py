@@ -4,10 +4,10 @@ import io
 
 import pytest
 import torch
-from block_samples import BRICKS, STATES, random_views
+from brick_samples import BRICKS, STATES, random_views
 from torch import nn
 
-from legogcd.bricks.shared.running_mean import RunningMean, mean_of_images
+from legogcd.bricks.shared.running_mean import RunningMean
 from legogcd.errors import UserError
 
 
@@ -18,12 +18,6 @@ def test_it_follows_from_the_start():
         follower.update(follower.current(start), torch.tensor(new, dtype=torch.float64))
         expected = [0.9 * old + 0.1 * value for old, value in zip(expected, new, strict=True)]
     assert follower.current(start).tolist() == pytest.approx(expected, abs=1e-15)
-
-
-def test_what_was_not_seen_stays():
-    follower = RunningMean(momentum=0.5)
-    follower.update(torch.zeros(3), torch.full((3,), 8.0), seen=torch.tensor([True, False, True]))
-    assert follower.mean.tolist() == [4.0, 0.0, 4.0]
 
 
 def test_evaluation_leaves_it_alone():
@@ -37,13 +31,6 @@ def test_another_shape_is_refused():
     follower.update(torch.zeros(4), torch.ones(4))
     with pytest.raises(UserError, match=r"shape \[4\], this step needs \[5\]"):
         follower.current(torch.zeros(5))
-
-
-def test_only_counted_images_are_in_a_mean():
-    values = torch.tensor([[1.0, 5.0, 9.0], [3.0, 7.0, 9.0]])
-    assert mean_of_images(values, torch.tensor([True, True, False])) == 4
-    assert mean_of_images(values, torch.tensor([False, False, False])) == 0
-    assert mean_of_images(values[..., None].repeat(1, 1, 2), torch.tensor([True, False, False])).tolist() == [2.0, 2.0]
 
 
 def save_and_load(state):

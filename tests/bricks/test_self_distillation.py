@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from block_samples import SHAPES, random_views
+from brick_samples import SHAPES, random_views
 
 from legogcd.bricks import SelfDistillation
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import SHAPES, random_views
+from brick_samples import SHAPES, random_views
 
 from legogcd.bricks import SupervisedCE
 

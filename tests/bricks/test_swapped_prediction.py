@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from block_samples import SHAPES, random_views, unlabelled, value_and_gradients
+from brick_samples import SHAPES, random_views, unlabelled, value_and_gradients
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from legogcd.bricks import SupervisedCE, TwoViews

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from block_samples import SHAPES, certain_of, random_views
+from brick_samples import SHAPES, certain_of, random_views
 
 from legogcd.bricks.view_consistency import ViewConsistency, sigmoid_ramp
 from legogcd.errors import UserError

@@ -1,6 +1,7 @@
 """Images and labels as people have them: folders, CSV files of any make, arrays; and one clear line where they err."""
 
 import os
+import socket
 import unicodedata
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from legogcd.collection import (
     read_truth,
 )
 from legogcd.errors import UserError
+from legogcd.wording import skipped_files
 
 
 def touch(root, *names):
@@ -105,10 +107,84 @@ class TestFindImages:
         with pytest.raises(UserError, match="Permission denied"):
             find_images(tmp_path)
 
-    def test_names_that_no_csv_could_hold_are_refused_at_once(self, tmp_path):
-        touch(tmp_path, "a.jpg", os.fsdecode(b"caf\xe9.jpg"))
-        with pytest.raises(UserError, match="1 file name not valid as UTF-8"):
-            find_images(tmp_path)
+    def test_names_that_are_not_utf8_are_images_like_others(self, tmp_path, table):
+        name = os.fsdecode(b"caf\xe9,\r100%.jpg")
+        touch(tmp_path, "a.jpg", name)
+        images = find_images(tmp_path)
+        assert set(images.names) == {"a.jpg", name}
+        assert read_labels(table(b'path,label\n"caf\xe9,\r100%.jpg",x\n'), images) == {name: "x"}
+        assert read_labels(table('path,label\n"%bytes:caf%E9,\r100%25.jpg",x\n'), images) == {name: "x"}
+
+    def test_whatever_is_passed_over_has_a_reason_and_is_not_opened(self, tmp_path):
+        touch(
+            tmp_path,
+            "a.jpg",
+            "notes.txt",
+            ".hidden.jpg",
+            ".git/x.png",
+            "run/config.json",
+            "run/metrics.jsonl",
+            "run/b.jpg",
+        )
+        (tmp_path / "loop.jpg").symlink_to(tmp_path / "loop.jpg")
+        (tmp_path / "ring").symlink_to(tmp_path / "gnir")
+        (tmp_path / "gnir").symlink_to(tmp_path / "ring")
+        (tmp_path / "up").symlink_to(tmp_path, target_is_directory=True)
+        (tmp_path / "screen.png").symlink_to("/dev/zero")
+        os.mkfifo(tmp_path / "pipe.jpg")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(os.path.relpath(tmp_path / "socket.jpg"))
+        (tmp_path / "album.jpg").mkdir()
+        images = find_images(tmp_path)
+        assert images.names == ("a.jpg",)
+        assert images.skipped == {
+            ".git": "hidden",
+            ".hidden.jpg": "hidden",
+            "album.jpg/": "is a folder",
+            "gnir": "link in a circle",
+            "loop.jpg": "link in a circle",
+            "notes.txt": "not an image",
+            "pipe.jpg": "not a regular file (a pipe)",
+            "ring": "link in a circle",
+            "run/": "run folder",
+            "screen.png": "not a regular file (a device)",
+            "socket.jpg": "not a regular file (a socket)",
+            "up/": "link in a circle (to a folder it is in)",
+        }
+        assert skipped_files(images.skipped).startswith(
+            "12 files left out: 4 link in a circle, 3 not a regular file, 2 hidden"
+        )
+
+    def test_a_sub_folder_that_may_not_be_read_is_passed_over(self, tmp_path, monkeypatch):
+        touch(tmp_path, "a.jpg", "locked/b.jpg", "vanished/c.jpg")
+        scan = os.scandir
+
+        def refuse(path):
+            if Path(path).name == "locked":
+                raise PermissionError(13, "Permission denied", str(path))
+            if Path(path).name == "vanished":
+                raise FileNotFoundError(2, "No such file or directory", str(path))
+            return scan(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        images = find_images(tmp_path)
+        assert images.names == ("a.jpg",)
+        assert images.skipped == {"locked/": "permission denied", "vanished": "file not found"}
+
+    def test_links_out_of_the_folder_are_read_and_known(self, tmp_path):
+        touch(tmp_path, "photos/in/a.jpg", "elsewhere/b.jpg", "elsewhere/c.jpg")
+        (tmp_path / "photos/linked").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+        (tmp_path / "photos/c.jpg").symlink_to(tmp_path / "elsewhere/c.jpg")
+        (tmp_path / "photos/d.jpg").symlink_to("in/a.jpg")
+        (tmp_path / "link").symlink_to(tmp_path / "photos", target_is_directory=True)
+        images = find_images(tmp_path / "link")
+        assert images.names == ("c.jpg", "d.jpg", "in/a.jpg", "linked/b.jpg", "linked/c.jpg")
+        assert images.leads_out == {"c.jpg", "linked/b.jpg", "linked/c.jpg"}
+
+    def test_labels_of_files_passed_over_are_no_mistake(self, tmp_path, table):
+        touch(tmp_path, "a.jpg")
+        (tmp_path / "loop.jpg").symlink_to(tmp_path / "loop.jpg")
+        assert read_labels(table("path,label\na.jpg,x\n./loop.jpg,y\n"), find_images(tmp_path)) == {"a.jpg": "x"}
 
 
 class TestImageFiles:

@@ -168,16 +168,16 @@ def test_a_prediction_is_the_nearest_center_to_the_direction() -> None:
 
 
 def test_the_same_seed_gives_the_same_centers_and_starts_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from legogcd.methods.baselines import kmeans
+    from legogcd.methods import kmeans_start
 
     asked = []
-    original = kmeans.semi_supervised_kmeans
+    original = kmeans_start.semi_supervised_kmeans
 
     def noting(*args, **kwargs):  # type: ignore[no-untyped-def]
         asked.append(kwargs["n_init"])
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(kmeans, "semi_supervised_kmeans", noting)
+    monkeypatch.setattr(kmeans_start, "semi_supervised_kmeans", noting)
     features, _, labels = groups(noise=0.6)
     first, second, few = tiny_gcd(), tiny_gcd(), tiny_gcd(recipe=TINY.with_settings({"n_init": 2}))
     for method in (first, second, few):

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legogcd.bricks import PriorAlignment
-from legogcd.methods import ParametricRecipe, build_method
 from legogcd.methods.legogcd_plus.known_share import known_share, share_of_positives
 
 
@@ -73,21 +71,3 @@ def test_negatives_can_only_raise_the_share_and_order_is_all_that_counts(seed):
     found = share_of_positives(positives, np.concatenate([positives, negatives]))
     assert 0.4 - 1e-9 <= found <= 1
     assert share_of_positives(np.exp(positives), np.exp(np.concatenate([positives, negatives]))) == found
-
-
-@pytest.mark.parametrize(("share", "labelled", "even"), [(0.9, 40, 0.13), (0.3, 120, 1.0)])
-def test_a_method_with_a_prior_expects_a_little_less_than_the_labels_say(share, labelled, even):
-    points, labels = mixture(1, share, labelled, unlabelled=3600 if share > 0.5 else 1800, spread=0.3)
-    recipe = ParametricRecipe(start="kmeans", whitened_dim=12, projector_hidden=8, projector_out=4)
-    method = build_method("legogcd+prior", dim=16, n_classes=10, n_known=5, recipe=recipe)
-    method.start((points + 2).astype(np.float32), labels, seed=0)
-    prior = method.bricks["mean_entropy"]
-    assert isinstance(prior, PriorAlignment)
-    assert prior.expectation.mean.tolist() == pytest.approx([share - 0.1, even], abs=0.05)
-
-
-def test_without_a_prior_nothing_is_asked(monkeypatch):
-    monkeypatch.setattr("legogcd.methods.parametric.known_share", None)
-    points, labels = mixture(1, 0.5)
-    recipe = ParametricRecipe(start="kmeans", whitened_dim=12, projector_hidden=8, projector_out=4)
-    build_method("legogcd", 16, 10, 5, recipe).start(points.astype(np.float32), labels, seed=0)

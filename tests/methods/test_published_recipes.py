@@ -4,7 +4,8 @@ import pytest
 
 from legogcd.errors import UserError
 from legogcd.methods import ParametricRecipe
-from legogcd.methods.choice import choose_recipe, published_recipes, recipe_names
+from legogcd.methods.choice import choose_recipe, default_recipe, recipe_names
+from legogcd.methods.published import published_recipes
 
 BACKBONE = "facebook/dino-vitb16"
 
@@ -47,3 +48,14 @@ def test_our_recipe_starts_from_kmeans_for_every_family_and_settings_win() -> No
 def test_an_unknown_recipe_lists_the_known_ones() -> None:
     with pytest.raises(UserError, match="unknown recipe 'birds'; there are: default, paper, cub"):
         choose_recipe("birds", "legogcd", BACKBONE)
+
+
+def test_rankstats_has_its_own_settings_for_data_sets() -> None:
+    assert choose_recipe("cub", "rankstats", BACKBONE).learning_rate == 0.001
+    assert choose_recipe("cifar100", "rankstats", BACKBONE).learning_rate == 0.1
+    assert choose_recipe("cifar10", "rankstats", BACKBONE).consistency_weight == 5
+
+
+def test_a_family_of_backbones_without_epochs_is_said() -> None:
+    with pytest.raises(UserError, match="family 'swin', only for efficientnet, vit"):
+        default_recipe("legogcd+", "swin")

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from legogcd.collection import Collection, ImageFiles, Truth
 from legogcd.errors import UserError
 from legogcd.run.figure_sample import SAMPLE, choose_sample, read_sample, write_sample
+from legogcd.training.checkpoint import load_tensors, save_tensors
 
 
 def collection_of(classes: list[str], labelled: list[bool], known: tuple[str, ...]) -> tuple[Collection, Truth]:
@@ -112,12 +114,12 @@ def test_positions_that_have_no_truth_are_a_mistake(tmp_path: Path) -> None:
 
 def test_a_missing_or_foreign_file_is_one_clear_line(tmp_path: Path) -> None:
     write_small_sample(tmp_path)
-    tensors = load_file(tmp_path / SAMPLE)
-    about = {"classes": '{"names": ["a"], "n_known": 1}'}
+    tensors, _ = load_tensors(tmp_path / SAMPLE)
+    about = {"names": ["a"], "n_known": 1}
     spoiled = {
-        "cannot be read as safetensors": lambda: (tmp_path / SAMPLE).write_bytes(b"not tensors"),
-        "does not hold a run's sample": lambda: save_file({"weight": np.zeros(3)}, tmp_path / SAMPLE),
-        "contradicts itself": lambda: save_file(tensors, tmp_path / SAMPLE, about),  # classes up to 3, one name
+        "cannot be read as a file of legogcd": lambda: (tmp_path / SAMPLE).write_bytes(b"not tensors"),
+        "does not hold a run's sample": lambda: save_tensors(tmp_path / SAMPLE, {"weight": torch.zeros(3)}),
+        "contradicts itself": lambda: save_tensors(tmp_path / SAMPLE, tensors, **about),  # classes up to 3, one name
         "has no sample.safetensors; it is written when truth is given": lambda: (tmp_path / SAMPLE).unlink(),
     }
     for says, spoil in spoiled.items():

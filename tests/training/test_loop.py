@@ -14,14 +14,14 @@ from legogcd.run.runtime import open_runtime
 from legogcd.training import loop
 from legogcd.training.loop import LabelledViews, Learner, train
 from legogcd.training.optimizer import build_optimizer
-from legogcd.vision import Encoder, Keeping, KeptViews, keep, load_backbone
+from legogcd.vision import Encoder, KeptViews, ViewRequest, encode_missing, load_backbone
 
 RECIPE = ParametricRecipe(epochs=2, batch_size=8, learning_rate=0.02, projector_hidden=16, projector_out=8)
 
 
 def kept_views(tiny_vit: Path, pictures: Path, cache: Path, dtype: str = "bf16") -> KeptViews:
     encoder = Encoder(load_backbone(str(tiny_vit), image_size=32), torch.device("cpu"), "fp32")
-    return keep(Keeping(encoder, find_images(pictures), views=3, dtype=dtype), cache)
+    return encode_missing(ViewRequest(encoder, find_images(pictures), views=3, dtype=dtype), cache)
 
 
 def trained(

@@ -65,6 +65,26 @@ def test_a_view_is_encoded_alike_in_any_company() -> None:
     assert torch.equal(images, before)
 
 
+@pytest.mark.parametrize("train_blocks", [1, 3])
+def test_float64_passes_through_the_tail(train_blocks: int) -> None:
+    """No step is rounded to float32: output and gradients are the package's to twelve digits. (The trunk folds its
+    norms into its weights when it is loaded, in float32.)"""
+    tail, plain = load_backbone("efficientnet-lite0", SIDE, train_blocks).tail.double(), plain_model((SIDE, SIDE))
+    plain.double()
+    blocks = list(plain._blocks)[len(plain._blocks) + 1 - train_blocks :]
+    channels = blocks[0]._block_args.input_filters if blocks else 320
+    maps = random_images(2, channels, 2, 2).double()
+    features, expected = tail((maps.permute(0, 2, 3, 1),)), maps
+    for block in blocks:
+        expected = block(expected)
+    expected = plain._swish(plain._bn1(plain._conv_head(expected))).mean((2, 3))
+    assert features.dtype == torch.float64
+    assert float((features - expected).detach().abs().max()) < 1e-12 * float(expected.detach().max())
+    (gradient,) = torch.autograd.grad(expected.square().sum(), plain._conv_head.weight)
+    (ours,) = torch.autograd.grad(features.square().sum(), tail.head.weight)
+    assert float((ours - gradient).abs().max()) < 1e-12 * float(gradient.abs().max())
+
+
 @pytest.mark.parametrize("train_blocks", [1, 2, 4])
 def test_the_tail_and_its_gradients_are_the_packages(train_blocks: int) -> None:
     tail, plain = load_backbone("efficientnet-lite0", SIDE, train_blocks).train().tail, plain_model((SIDE, SIDE))

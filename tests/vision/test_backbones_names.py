@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +14,8 @@ import torch
 from tiny_backbones import save_tiny
 
 from legogcd.errors import UserError
-from legogcd.vision.backbones import KNOWN_BACKBONES, family_of, load_backbone
+from legogcd.methods import default_recipe
+from legogcd.vision.backbones import FAMILIES, KNOWN_BACKBONES, Family, family_defaults, family_of, load_backbone
 from legogcd.vision.backbones import hub as hub_module
 
 HINT = "--backbone efficientnet-lite0 works offline"
@@ -296,3 +299,36 @@ def test_known_backbones_are_described() -> None:
     assert any(known.name == "facebook/dino-vitb16" and known.dim == 768 for known in KNOWN_BACKBONES)
     assert all(family_of(known.name) == known.family for known in KNOWN_BACKBONES)
     assert hub_module.OFFLINE_HINT == HINT
+
+
+def test_a_family_brings_its_names_and_its_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, int, int]] = []
+    family = Family(
+        "swirl",
+        recognizes=lambda name: name.startswith("swirl-"),
+        load=lambda *given: made.append(given),
+        known=(),
+        photo_defaults={"epochs": 7},
+    )
+    monkeypatch.setitem(FAMILIES, "swirl", family)
+    assert family_of("swirl-2") == "swirl"
+    load_backbone("swirl-2", 96, 3)
+    assert made == [("swirl-2", 96, 3)]
+    assert default_recipe("legogcd", "swirl").epochs == 7
+    assert [family_of(name) for name in ("efficientnet-lite0", "swirl", "some/model")] == ["efficientnet", "vit", "vit"]
+
+
+def test_an_unknown_family_is_one_line() -> None:
+    assert "unknown family of backbones 'resnet'; there are: efficientnet, vit" in one_line(
+        lambda: family_defaults("resnet")
+    )
+    assert {name: family.photo_epochs for name, family in FAMILIES.items()} == {"efficientnet": 15, "vit": 30}
+
+
+def test_the_built_in_backbone_needs_no_transformers() -> None:
+    code = (
+        "import sys; from legogcd.vision import load_backbone; load_backbone('efficientnet-lite0', image_size=64); "
+        "print(any(name.split('.')[0] == 'transformers' for name in sys.modules))"
+    )
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert child.stdout.strip() == "False", child.stderr[-2000:]

@@ -9,6 +9,7 @@ from tiny_backbones import KINDS, Plain, save_tiny
 from torch import Tensor
 
 from legogcd.vision.backbones import load_backbone
+from legogcd.vision.views.rows import Rows
 
 
 def random_images(*shape: int) -> Tensor:
@@ -45,6 +46,44 @@ def test_features_and_gradients_are_the_plain_models(tmp_path: Path, kind: str, 
             assert parameter.grad is None or float(parameter.grad.abs().max()) < 1e-5, name
         else:
             assert_close(parameter.grad, gradients[name], name)
+
+
+def assert_same_in_float64(ours: Tensor, plain: Tensor, what: str) -> None:
+    assert ours.dtype == plain.dtype == torch.float64, what
+    assert float((ours - plain).detach().abs().max()) <= 1e-12 * float(plain.detach().abs().max().clamp(1e-2)), what
+
+
+@pytest.mark.parametrize("train_blocks", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_float64_passes_through(tmp_path: Path, kind: str, train_blocks: int) -> None:
+    """No step in between is rounded to float32: output and gradients are the plain model's to twelve digits."""
+    folder, side = save_tiny(tmp_path, kind), 56 if kind == "dinov2" else 32
+    backbone = load_backbone(str(folder), image_size=side, train_blocks=train_blocks).double()
+    plain = Plain(folder, kind, train_blocks)
+    plain.model.double()
+    images = random_images(3, 3, side, side).double()
+    features, expected = backbone(images), plain(images)
+    assert_same_in_float64(features, expected, "features")
+    direction = random_images(*features.shape).double()
+    gradients = plain.gradients(expected, direction)
+    (features * direction).sum().backward()
+    for name, parameter in backbone.tail.blocks.named_parameters():
+        if parameter.grad is not None and not name.endswith("k_proj.bias"):
+            assert_same_in_float64(parameter.grad, gradients[name], name)
+
+
+@pytest.mark.parametrize("kind", ["vit", "dinov3_vit"])
+@pytest.mark.parametrize("train_blocks", [1, 2])
+def test_a_tail_in_float64_takes_states_that_were_stored_smaller(tmp_path: Path, kind: str, train_blocks: int) -> None:
+    backbone = load_backbone(save_tiny(tmp_path, kind), image_size=32, train_blocks=train_blocks)
+    state = backbone.trunk(random_images(3, 3, 32, 32))
+    rows = tuple(
+        Rows(part.bfloat16(), torch.arange(3)) if half else part
+        for part, half in zip(state, backbone.half, strict=True)
+    )
+    values = tuple(part.dense(torch.float64) if isinstance(part, Rows) else part.double() for part in rows)
+    tail = backbone.tail.double()
+    assert_same_in_float64(tail(rows), tail(values), "features")
 
 
 @pytest.mark.parametrize("kind", ["vit", "deit", "dinov2_with_registers", "dinov3_vit", "clip"])

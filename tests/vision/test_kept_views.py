@@ -1,7 +1,6 @@
 """Kept views equal what the trunk makes of the views, are reused, rebuilt and completed when they should be."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,14 @@ from torch import Tensor
 
 from legogcd.collection import find_images
 from legogcd.errors import UserError
-from legogcd.vision import Encoder, FreshViews, Keeping, KeptViews, keep, load_backbone
-from legogcd.vision.views import kept as cache_module
+from legogcd.vision import Encoder, FreshViews, KeptViews, ViewRequest, encode_missing, load_backbone
+from legogcd.vision.views import request as request_module
+from legogcd.vision.views import shards as shards_module
 from legogcd.vision.views.draw import ViewRule, evaluation_view, load_resized, normalize, random_view
-from legogcd.vision.views.kept import KeptTensor, as_kept
+from legogcd.vision.views.kept import MANIFEST
 from legogcd.vision.views.rows import Rows
+from legogcd.vision.views.shards import Layout, write_sealed, writing
+from legogcd.vision.views.tensor_format import StoredTensor, stored_as
 
 CPU = torch.device("cpu")
 
@@ -31,8 +33,8 @@ def encoder(tiny_vit: Path) -> Encoder:
 def built_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Rows that get encoded from now on."""
     rows: list[int] = []
-    crop = Keeping.crop
-    monkeypatch.setattr(Keeping, "crop", lambda self, row, image: rows.append(row) or crop(self, row, image))
+    crop = ViewRequest.crop
+    monkeypatch.setattr(ViewRequest, "crop", lambda self, row, image: rows.append(row) or crop(self, row, image))
     return rows
 
 
@@ -70,16 +72,16 @@ def values(part: Tensor | Rows) -> Tensor:
 @pytest.mark.parametrize("dtype", ["bf16", "fp16", "fp32", "int8"])
 def test_kept_states_are_the_trunks_output(encoder: Encoder, pictures: Path, tmp_path: Path, dtype: str) -> None:
     images = find_images(pictures)
-    keeping = Keeping(encoder, images, views=3, dtype=dtype)
-    kept = keep(keeping, tmp_path / "cache")
+    request = ViewRequest(encoder, images, views=3, dtype=dtype)
+    kept = encode_missing(request, tmp_path / "cache")
     for row in (0, 7, 31):
-        views = keeping.crop(row, load_resized(images.item(row), encoder.rule))
+        views = request.crop(row, load_resized(images.item(row), encoder.rule))
         plain = encoder.backbone.trunk(normalize(views, encoder.backbone.mean, encoder.backbone.std))
         stored = kept.states(torch.full((4,), row), torch.arange(4))
         for name, have, want, half in zip(
             encoder.backbone.state_names, stored, plain, encoder.backbone.half, strict=True
         ):
-            expected = as_kept(want, dtype if half else "fp32")
+            expected = stored_as(want, dtype if half else "fp32")
             assert values(have).dtype == expected.dtype, name
             assert isinstance(have, Rows) == half, name  # what is large is not copied
             atol = 2e-2 if half else 1e-5
@@ -92,43 +94,43 @@ def test_an_int8_number_is_within_half_a_step_of_its_value(dim: int, scale: floa
     tokens = torch.randn(4, 3, dim, generator=torch.Generator().manual_seed(seed)) * scale
     tokens[0, 0] = 0
     largest = tokens.abs().amax(-1, keepdim=True)
-    assert ((as_kept(tokens, "int8") - tokens).abs() <= largest / 127 * 0.501).all()
-    tensor = KeptTensor("tokens", (3, dim), "int8")
+    assert ((stored_as(tokens, "int8") - tokens).abs() <= largest / 127 * 0.501).all()
+    tensor = StoredTensor("tokens", (3, dim), "int8")
     numbers, scales = tensor.unpacked(torch.from_numpy(tensor.packed(tokens)).unflatten(1, (3, -1)))
-    assert torch.equal(Rows(numbers, torch.arange(4), scales).dense(), as_kept(tokens, "int8"))
+    assert torch.equal(Rows(numbers, torch.arange(4), scales).dense(), stored_as(tokens, "int8"))
 
 
 def test_int8_takes_half_the_disk_of_bf16(encoder: Encoder, pictures: Path) -> None:
     images = find_images(pictures)
-    half, whole = (Keeping(encoder, images, views=2, dtype=dtype).tensors[1] for dtype in ("int8", "bf16"))
+    half, whole = (ViewRequest(encoder, images, views=2, dtype=dtype).tensors[1] for dtype in ("int8", "bf16"))
     assert half.bytes_per_view == whole.bytes_per_view // 2 + 4 * whole.shape[0]  # and a scale a token
 
 
 def test_an_unknown_way_to_keep_is_one_line(encoder: Encoder, pictures: Path) -> None:
     with pytest.raises(UserError, match=r"'int4'; there are: bf16, fp16, fp32, int8"):
-        Keeping(encoder, find_images(pictures), views=2, dtype="int4")
+        ViewRequest(encoder, find_images(pictures), views=2, dtype="int4")
 
 
 def test_views_far_beyond_memory_can_be_opened(tmp_path: Path) -> None:
     """Hundreds of gigabytes that take no disk: only what is looked at is read."""
-    n_images, tensors = 200_000, [KeptTensor("cls", (8,), "fp32"), KeptTensor("tokens", (200, 768), "int8")]
-    for tensor in tensors:
-        with open(tmp_path / f"{tensor.name}.bin", "wb") as file:
-            file.truncate(n_images * 9 * tensor.bytes_per_view)
-    described = {"n_images": n_images, "views": 8, "unreadable": {}, "tensors": [asdict(tensor) for tensor in tensors]}
-    (tmp_path / "manifest.json").write_text(json.dumps(described))
-    tokens = KeptViews(tmp_path).pair(torch.tensor([n_images - 1]), torch.Generator())[1]
+    tensors = StoredTensor("cls", (8,), "fp32"), StoredTensor("tokens", (200, 768), "int8")
+    layout = Layout(tensors, held=9, n_images=200_000, shard_images=2000)
+    for shard in layout.shards():
+        with writing(tmp_path, layout, shard):
+            pass  # zeros
+    write_sealed(tmp_path / MANIFEST, layout.described())
+    tokens = KeptViews(tmp_path).pair(torch.tensor([layout.n_images - 1]), torch.Generator())[1]
     assert not tokens.dense().any()
 
 
 def test_the_size_is_said_before_it_is_written(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
-    keeping = Keeping(encoder, find_images(pictures), views=2)
-    kept = keep(keeping, tmp_path)
-    assert keeping.size_on_disk == sum(path.stat().st_size for path in kept.folder.glob("*.bin"))
+    request = ViewRequest(encoder, find_images(pictures), views=2)
+    kept = encode_missing(request, tmp_path)
+    assert request.size_on_disk == sum(path.stat().st_size for path in kept.folder.glob("*.bin"))
 
 
 def test_a_pair_is_two_different_views_of_each_image(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
-    kept = keep(Keeping(encoder, find_images(pictures), views=3), tmp_path)
+    kept = encode_missing(ViewRequest(encoder, find_images(pictures), views=3), tmp_path)
     rows = torch.tensor([3, 3, 9])
     seen = set()
     for seed in range(40):
@@ -148,9 +150,9 @@ def test_a_pair_is_two_different_views_of_each_image(encoder: Encoder, pictures:
 def test_kept_views_are_reused(
     encoder: Encoder, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = keep(Keeping(encoder, find_images(pictures), views=2), tmp_path)
+    first = encode_missing(ViewRequest(encoder, find_images(pictures), views=2), tmp_path)
     rows = built_rows(monkeypatch)
-    again = keep(Keeping(encoder, find_images(pictures), views=2), tmp_path)
+    again = encode_missing(ViewRequest(encoder, find_images(pictures), views=2), tmp_path)
     assert rows == []
     assert again.folder == first.folder
 
@@ -159,7 +161,7 @@ def test_kept_views_are_reused(
 def test_anything_that_changes_leads_to_other_kept_views(
     encoder: Encoder, pictures: Path, tmp_path: Path, tiny_vit: Path, change: str
 ) -> None:
-    before = Keeping(encoder, find_images(pictures), views=2).key
+    before = ViewRequest(encoder, find_images(pictures), views=2).key
     chosen = {"views": 2, "seed": 0, "dtype": "bf16"}
     if change == "image":
         Image.new("RGB", (40, 40), "white").save(pictures / "red" / "00.png")
@@ -179,26 +181,26 @@ def test_anything_that_changes_leads_to_other_kept_views(
         encoder = Encoder(load_backbone(str(tmp_path / "changed"), image_size=32), CPU, "fp32")
     else:
         chosen[change] = {"views": 3, "seed": 1, "dtype": "fp16"}[change]
-    assert Keeping(encoder, find_images(pictures), **chosen).key != before
+    assert ViewRequest(encoder, find_images(pictures), **chosen).key != before
 
 
 def test_an_interrupted_build_goes_on_and_ends_with_the_same_bytes(
     encoder: Encoder, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_module, "BATCH_VIEWS", 12)
-    monkeypatch.setattr(cache_module, "_SAVE_EVERY", 2)
+    monkeypatch.setattr(request_module, "BATCH_VIEWS", 12)
+    monkeypatch.setattr(shards_module, "SHARD_IMAGES", 8)
     (pictures / "red" / "03.png").write_bytes(b"broken")
-    keeping = Keeping(encoder, find_images(pictures), views=2)
-    whole = keep(keeping, tmp_path / "whole")
+    request = ViewRequest(encoder, find_images(pictures), views=2)
+    whole = encode_missing(request, tmp_path / "whole")
 
     def stop(done: int) -> None:
         if done >= 20:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        keep(keeping, tmp_path / "cut", stop)
+        encode_missing(request, tmp_path / "cut", stop)
     rows = built_rows(monkeypatch)
-    completed = keep(keeping, tmp_path / "cut")
+    completed = encode_missing(request, tmp_path / "cut")
     assert min(rows) >= 8  # what was saved is not encoded again
     for file in sorted(whole.folder.iterdir()):
         assert (completed.folder / file.name).read_bytes() == file.read_bytes(), file.name
@@ -206,10 +208,10 @@ def test_an_interrupted_build_goes_on_and_ends_with_the_same_bytes(
 
 
 def test_unreadable_images_are_named_and_the_others_unharmed(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
-    good = keep(Keeping(encoder, find_images(pictures), views=2), tmp_path / "good")
+    good = encode_missing(ViewRequest(encoder, find_images(pictures), views=2), tmp_path / "good")
     (pictures / "green" / "02.png").write_bytes(b"")
     images = find_images(pictures)
-    kept = keep(Keeping(encoder, images, views=2), tmp_path / "bad")
+    kept = encode_missing(ViewRequest(encoder, images, views=2), tmp_path / "bad")
     bad = images.names.index("green/02.png")
     assert kept.unreadable == {bad: "empty file"}
     others = torch.tensor([row for row in range(len(images)) if row != bad])
@@ -218,22 +220,22 @@ def test_unreadable_images_are_named_and_the_others_unharmed(encoder: Encoder, p
 
 
 def test_a_manifest_names_what_was_kept_and_nothing_can_run(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
-    kept = keep(Keeping(encoder, find_images(pictures), views=2), tmp_path)
+    kept = encode_missing(ViewRequest(encoder, find_images(pictures), views=2), tmp_path)
     manifest = json.loads((kept.folder / "manifest.json").read_text())
     assert {"backbone", "weights", "images", "views", "seed", "image_size", "train_blocks"} <= set(manifest)
-    assert sorted(path.suffix for path in kept.folder.iterdir()) == [".bin", ".bin", ".json"]
+    assert sorted(path.name for path in kept.folder.iterdir()) == ["00000.bin", "00000.json", "manifest.json"]
     assert isinstance(KeptViews(kept.folder), KeptViews)
 
 
 def test_one_view_is_refused(encoder: Encoder, pictures: Path) -> None:
     with pytest.raises(UserError, match="two different views"):
-        Keeping(encoder, find_images(pictures), views=1)
+        ViewRequest(encoder, find_images(pictures), views=1)
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot keep views in .*give another folder with --cache"):
-        keep(Keeping(encoder, find_images(pictures), views=2), tmp_path / "file")
+        encode_missing(ViewRequest(encoder, find_images(pictures), views=2), tmp_path / "file")
 
 
 def test_fresh_views_are_new_every_time_and_repeat_with_the_generator(encoder: Encoder, pictures: Path) -> None:
@@ -247,7 +249,7 @@ def test_fresh_views_are_new_every_time_and_repeat_with_the_generator(encoder: E
 
 def test_fresh_evaluation_equals_the_kept_one(encoder: Encoder, pictures: Path, tmp_path: Path) -> None:
     images = find_images(pictures)
-    kept = keep(Keeping(encoder, images, views=2, dtype="fp32"), tmp_path)
+    kept = encode_missing(ViewRequest(encoder, images, views=2, dtype="fp32"), tmp_path)
     rows = torch.tensor([0, 9, 31])
     for one, other in zip(FreshViews(encoder, images).evaluation(rows), kept.evaluation(rows), strict=True):
         torch.testing.assert_close(values(one), values(other), atol=1e-5, rtol=1e-5)
@@ -264,10 +266,10 @@ def test_more_kept_views_serve_a_run_that_wants_fewer(
     encoder: Encoder, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     images = find_images(pictures)
-    alone = keep(Keeping(encoder, images, 2), tmp_path / "alone")
-    keep(Keeping(encoder, images, 5), tmp_path / "more")
+    alone = encode_missing(ViewRequest(encoder, images, 2), tmp_path / "alone")
+    encode_missing(ViewRequest(encoder, images, 5), tmp_path / "more")
     encoded = built_rows(monkeypatch)
-    found = keep(Keeping(encoder, images, 2), tmp_path / "more")
+    found = encode_missing(ViewRequest(encoder, images, 2), tmp_path / "more")
     assert encoded == []
     assert found.n_views == 2
     rows = torch.arange(len(images))
@@ -278,5 +280,5 @@ def test_more_kept_views_serve_a_run_that_wants_fewer(
         for one, two in zip(own, other, strict=True):
             one, two = (part.dense() if isinstance(part, Rows) else part for part in (one, two))
             torch.testing.assert_close(one.float(), two.float(), rtol=1e-2, atol=1e-2)  # bf16, another batch
-    keep(Keeping(encoder, images, 6), tmp_path / "more")
+    encode_missing(ViewRequest(encoder, images, 6), tmp_path / "more")
     assert encoded != []  # fewer serve no run that wants more

@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from legogcd.vision import attention
 from legogcd.vision.attention import attend
 from legogcd.vision.backbones import Backbone, load_backbone
-from legogcd.vision.views.kept import as_kept, quantized
-from legogcd.vision.views.rows import Rows
+from legogcd.vision.views.rows import Rows, TallTensor
+from legogcd.vision.views.tensor_format import quantized, stored_as
 
 
 def looped(queries: Tensor, tokens: Tensor) -> Tensor:
@@ -49,14 +49,14 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def kept_rows(tokens: Tensor, dtype: str, generator: torch.Generator) -> Rows:
-    """``tokens`` [N, T, D] as rows of a larger tensor, some way down in it, last ones first."""
+    """``tokens`` [N, T, D] as rows of larger tensors, some way down in them, last ones first."""
     above = torch.randn(3, *tokens.shape[1:], generator=generator)
     every = torch.cat([above, tokens.flip(0)])
     index = torch.arange(len(every) - 1, 2, -1)
     if dtype == "int8":
         numbers, scales = quantized(every)
-        return Rows(numbers, index, scales)
-    return Rows(as_kept(every, dtype), index)
+        return Rows(TallTensor(numbers.split(4)), index, TallTensor(scales.split(4)))
+    return Rows(TallTensor(stored_as(every, dtype).split(4)), index)
 
 
 @settings(max_examples=40, deadline=None)
@@ -65,9 +65,9 @@ def test_attention_is_the_loops(shape: tuple[int, int, int, int], kept: str, cou
     """Whichever way tokens are kept and however many threads go through them, the sums are float32's."""
     (n, h, t, d), generator = shape, torch.Generator().manual_seed(seed)
     queries, tokens = torch.randn(n, h, d, generator=generator), torch.randn(n, t, d, generator=generator)
-    expected = looped(queries, as_kept(tokens, kept).float())
+    expected = looped(queries, stored_as(tokens, kept).float())
     with torch_threads(count):
-        assert torch.allclose(attend(queries, as_kept(tokens, kept), torch.float32), expected, atol=1e-5)
+        assert torch.allclose(attend(queries, stored_as(tokens, kept), torch.float32), expected, atol=1e-5)
         assert torch.allclose(attend(queries, kept_rows(tokens, kept, generator), torch.float32), expected, atol=1e-5)
 
 
@@ -81,10 +81,10 @@ def test_gradients_over_kept_tokens_are_those_over_their_values(
     queries = torch.randn(n, h, d, generator=generator, requires_grad=True)
     tokens = torch.randn(n, t, d, generator=generator)
     direction = torch.randn(n, d, h, generator=generator).transpose(1, 2)
-    values = as_kept(tokens, kept).float().requires_grad_()
+    values = stored_as(tokens, kept).float().requires_grad_()
     (plain,) = torch.autograd.grad(attend(queries, values, torch.float32), queries, direction)
     with torch_threads(count):
-        for way in (as_kept(tokens, kept), kept_rows(tokens, kept, generator)):
+        for way in (stored_as(tokens, kept), kept_rows(tokens, kept, generator)):
             (ours,) = torch.autograd.grad(attend(queries, way, torch.float32), queries, direction)
             assert torch.allclose(ours, plain, atol=1e-5)
 

@@ -5,16 +5,15 @@ from torch import Tensor
 
 from legogcd.bricks.shared.arguments import fraction, positive
 from legogcd.bricks.shared.two_views import TwoViews
-from legogcd.errors import UserError
 
 
 @torch.no_grad()
-def confident_known(views: TwoViews, threshold: float | Tensor, temperature: float = 0.1) -> Tensor:
+def confident_known(views: TwoViews, threshold: float, temperature: float = 0.1) -> Tensor:
     """The mask o: views of unlabelled images with max softmax(z/τs) ≥ δ whose arg max is an Old class.
 
     Args:
         views: reads ``logits`` [2, B, K], ``labels`` [B] and ``n_known``.
-        threshold: δ, from 0 to 1; or one for each class: [K].
+        threshold: δ, from 0 to 1.
         temperature: τs.
 
     Returns:
@@ -28,13 +27,5 @@ def confident_known(views: TwoViews, threshold: float | Tensor, temperature: flo
     """
     p = views.log_probabilities(positive("temperature", temperature)).exp()  # [2, B, K]
     confidence, category = p.max(dim=-1)  # [2, B] each
-    needed = _per_class(threshold, p)[category] if isinstance(threshold, Tensor) else fraction("threshold", threshold)
-    return ~views.labelled & (confidence >= needed) & (category < views.n_known)
-
-
-def _per_class(thresholds: Tensor, p: Tensor) -> Tensor:
-    if thresholds.shape != p.shape[-1:]:
-        raise UserError(
-            f"threshold has shape {list(thresholds.shape)}; give a number, or one for each of {p.shape[-1]} classes."
-        )
-    return thresholds.to(p)
+    sure = confidence >= fraction("threshold", threshold)
+    return ~views.labelled & sure & (category < views.n_known)

@@ -50,33 +50,6 @@ def nearest_other(features: Tensor, images: Tensor | None = None) -> Tensor:
 
 
 @torch.no_grad()
-def nearest_others(
-    queries: Tensor, keys: Tensor, neighbors: int, images: Tensor | None = None, among: Tensor | None = None
-) -> Tensor:
-    """Which rows of ``keys`` are the nearest of each query, by cosine: two times [B, D] → [B, B], boolean.
-
-    Rows i of both show the same image, which is no neighbor of itself; ``images`` [B] names them where a batch may
-    hold one twice. ``among`` [B] tells which rows of ``keys`` may be neighbors (default: all). Where there are fewer
-    than ``neighbors`` of them, all of them are.
-
-    >>> rows = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.1], [0.1, 9.0]])
-    >>> nearest_others(rows, rows, neighbors=1)
-    tensor([[False, False,  True, False],
-            [False, False, False,  True],
-            [ True, False, False, False],
-            [False,  True, False, False]])
-    """
-    allowed = _other_images(_names(images, queries))  # [B, B]
-    if among is not None:
-        allowed = allowed & among
-    queries, keys = unit_vectors(at_least_float32(queries)), unit_vectors(at_least_float32(keys))
-    with torch.autocast(queries.device.type, enabled=False):
-        cosines = (queries @ keys.T).masked_fill(~allowed, -torch.inf)  # [B, B]
-    best = cosines.topk(min(neighbors, len(cosines)), dim=1).indices  # [B, neighbors]
-    return torch.zeros_like(allowed).scatter(1, best, True) & allowed
-
-
-@torch.no_grad()
 def same_class_partner(labels: Tensor, images: Tensor | None = None, epoch: int = 0) -> Tensor:
     """For each row a random other image with its label: [B] → [B]; itself where there is none, or no label.
 
@@ -93,16 +66,11 @@ def same_class_partner(labels: Tensor, images: Tensor | None = None, epoch: int 
 
 def pairing_features(views: TwoViews) -> Tensor:
     """The first views' features, which decide the pairs: [B, D], float32 at least, without gradient."""
-    return comparable_features(views)[0]
-
-
-def comparable_features(views: TwoViews) -> Tensor:
-    """Both views' features: [2, B, D], float32 at least, without gradient."""
     features, images = views.features, len(views.labels)
     if features is None or features.ndim != 3 or features.shape[:2] != (2, images):
         given = "missing" if features is None else f"of shape {list(features.shape)}"
         raise UserError(f"features are {given}; to compare {images} images give features as [2, {images}, dimensions].")
-    return at_least_float32(features.detach())
+    return at_least_float32(features[0].detach())
 
 
 def _names(images: Tensor | None, rows: Tensor) -> Tensor:

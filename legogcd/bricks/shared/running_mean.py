@@ -44,11 +44,10 @@ class RunningMean(nn.Module):
         return self.mean.to(start)
 
     @torch.no_grad()
-    def update(self, current: Tensor, new: Tensor, seen: Tensor | None = None) -> None:
-        """Follow ``new`` from ``current``; entries where ``seen`` is False stay as they are."""
+    def update(self, current: Tensor, new: Tensor) -> None:
+        """Follow ``new`` from ``current``."""
         if self.training:
-            followed = torch.lerp(current, new.to(current), 1 - self.momentum)
-            self.mean = (followed if seen is None else torch.where(seen, followed, current)).detach()
+            self.mean = torch.lerp(current, new.to(current), 1 - self.momentum).detach()
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         saved = state_dict.get(f"{prefix}mean")
@@ -61,12 +60,6 @@ def uniform_over_classes(log_p: Tensor) -> Tensor:
     """1/K for each class of [..., K], in its precision: where a mean prediction starts."""
     k = log_p.shape[-1]
     return log_p.new_full((k,), 1 / k)
-
-
-def mean_of_images(values: Tensor, counted: Tensor) -> Tensor:
-    """Mean over the views of the images that are counted, [2, B, ...] and [B] → [...]; 0 where none is."""
-    chosen = torch.where(counted.reshape(-1, *[1] * (values.ndim - 2)), values, 0)  # [2, B, ...]
-    return chosen.sum(dim=(0, 1)) / (2 * counted.sum()).clamp_min(1)
 
 
 def log_mean_prediction(mean_prediction: Tensor) -> Tensor:

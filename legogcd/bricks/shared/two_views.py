@@ -51,13 +51,6 @@ class TwoViews:
         """The projections in float32 at least: [2, B, P]."""
         return self._per_view("projections", self.projections)
 
-    def raw_prototypes(self) -> Tensor:
-        """The prototypes in float32 at least: [K, D]."""
-        if self.prototypes is None or self.prototypes.ndim != 2:
-            given = "missing" if self.prototypes is None else f"of shape {list(self.prototypes.shape)}"
-            raise UserError(f"prototypes are {given}; give prototypes as [classes, dimensions].")
-        return at_least_float32(self.prototypes)
-
     def scaled_logits(self, temperature: float) -> Tensor:
         """z/τ in float32 at least: [2, B, K]."""
         return self._per_view("logits", self.logits) / temperature

@@ -11,8 +11,10 @@ from legogcd.bricks.info_nce import info_nce
 from legogcd.bricks.sup_con import supervised_contrast
 from legogcd.methods.base import Step
 from legogcd.methods.baselines.dino_head import DINOHead
-from legogcd.methods.baselines.kmeans import NearestCenter, held_centers
+from legogcd.methods.baselines.kmeans import NearestCenter
+from legogcd.methods.kmeans_start import held_centers
 from legogcd.methods.recipe import Recipe
+from legogcd.methods.registry import register
 
 
 class GCDRecipe(Recipe):
@@ -33,6 +35,12 @@ class GCDRecipe(Recipe):
     n_init: int | None = Field(None, ge=1, description="starts, the best of which counts; default: by collection size")
 
 
+@register(
+    "gcd",
+    "GCD (CVPR 2022): contrastive terms, then semi-supervised k-means",
+    GCDRecipe,
+    for_photos={"learning_rate": 0.02},
+)
 class GCD(NearestCenter):
     """GCD: ``(1-λ)·InfoNCE(τ 1) + λ·SupCon(τ 0.07)`` of a DINO head's output; no classifier is learned.
 

@@ -9,9 +9,11 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional as F
 
-from legogcd.clustering import kmeans, semi_supervised_kmeans, starts_for
+from legogcd.clustering import directions, kmeans, starts_for
 from legogcd.methods.base import Method
+from legogcd.methods.kmeans_start import held_centers
 from legogcd.methods.recipe import Recipe
+from legogcd.methods.registry import register
 
 
 class KMeansRecipe(Recipe):
@@ -50,6 +52,7 @@ class NearestCenter(Method):
         return (self.logits(features) / 0.1).softmax(-1)
 
 
+@register("kmeans", "k-means on the untrained features; trains nothing", KMeansRecipe)
 class KMeans(NearestCenter):
     """k-means of all features at length 1, the labels unseen; they only say which cluster takes which known name."""
 
@@ -65,6 +68,7 @@ class KMeans(NearestCenter):
         self.centers.copy_(torch.from_numpy(found.centers[order]))
 
 
+@register("sskmeans", "semi-supervised k-means on the untrained features; trains nothing", KMeansRecipe)
 class SemiSupervisedKMeans(NearestCenter):
     """Semi-supervised k-means of all features at length 1: labelled images stay in their class."""
 
@@ -74,20 +78,6 @@ class SemiSupervisedKMeans(NearestCenter):
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         self.centers.copy_(torch.from_numpy(held_centers(features, labels, len(self.centers), seed, self.n_init)))
-
-
-def held_centers(
-    features: np.ndarray, labels: np.ndarray, k: int, seed: int, n_init: int | None = None, known_share: float = 0.0
-) -> np.ndarray:
-    """Centers [K, D] of semi-supervised k-means on the features' directions, known classes first."""
-    points = directions(features)
-    n_init = n_init or starts_for(len(points), k)
-    return semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init, known_share=known_share).centers
-
-
-def directions(features: np.ndarray) -> np.ndarray:
-    """Features [N, D] at length 1."""
-    return np.asarray(features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12))
 
 
 def known_first(clusters: np.ndarray, labels: np.ndarray, k: int, n_known: int) -> list[int]:

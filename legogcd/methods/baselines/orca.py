@@ -13,6 +13,7 @@ from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.recipe import Recipe
+from legogcd.methods.registry import register
 
 
 class ORCARecipe(Recipe):
@@ -32,6 +33,12 @@ class ORCARecipe(Recipe):
     threshold: float = Field(0.7, ge=0, le=1, description="δ: confidence from which a view is counted as a known one")
 
 
+@register(
+    "orca",
+    "ORCA (ICLR 2022): neighbor pairs, uncertainty-adaptive margin",
+    ORCARecipe,
+    for_photos={"start": "kmeans", "learning_rate": 0.05},
+)
 class ORCA(Method):
     """ORCA: margins by uncertainty and pairs of neighbors for an open world.
 

@@ -12,7 +12,9 @@ from legogcd.bricks import RankStatistics, SupervisedCE, TwoViews, ViewConsisten
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.recipe import Recipe
+from legogcd.methods.registry import register
 
+_FINE_GRAINED = ("cub", "stanford_cars", "fgvc_aircraft", "herbarium_19")
 START_SCALE = 10.0  # a k-means start has cosines at temperature 0.1 for logits, as the cosine classifiers have
 
 
@@ -35,6 +37,16 @@ class RankStatsRecipe(Recipe):
     threshold: float = Field(0.7, ge=0, le=1, description="δ: confidence from which a view is counted as a known one")
 
 
+@register(
+    "rankstats",
+    "RankStats+: pairs by their strongest feature dimensions",
+    RankStatsRecipe,
+    for_photos={"start": "kmeans", "learning_rate": 0.001},
+    published_for={
+        **{name: {"learning_rate": 0.001} for name in _FINE_GRAINED},
+        "cifar10": {"consistency_weight": 5.0, "consistency_ramp": 0.25},
+    },
+)
 class RankStats(Method):
     """RankStats+: rank statistics with one head over all K classes.
 

@@ -12,6 +12,7 @@ from legogcd.bricks import SwappedPrediction, TwoViews, confident_known
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes
 from legogcd.methods.recipe import Recipe
+from legogcd.methods.registry import register
 
 
 class UNORecipe(Recipe):
@@ -37,6 +38,7 @@ class UNORecipe(Recipe):
     threshold: float = Field(0.7, ge=0, le=1, description="confidence from which a view is counted as a known one")
 
 
+@register("uno", "UNO+: several heads, balanced pseudo-labels, swapped prediction", UNORecipe)
 class UNO(Method):
     """UNO+: swapped prediction of balanced pseudo-labels by several heads.
 

@@ -1,1 +1,5 @@
 """legogcd+, ours: LegoGCD behind whitened features, with an estimated class prior."""
+
+from legogcd.methods.legogcd_plus.method import LegoGCDPlus, LegoGCDPlusRecipe
+
+__all__ = ["LegoGCDPlus", "LegoGCDPlusRecipe"]

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from legogcd.methods.baselines.kmeans import directions
+from legogcd.clustering import directions
+from legogcd.methods.labelled_means import labelled_means
 from legogcd.methods.legogcd_plus.whitening import around_class_means, equalizing
 
-_TIMES = 20  # the labelled images are divided anew so often,
-_PARTS = 5  # each time into so many parts that are left out in turns
-_MOST = 5_000  # labelled images, and unlabelled ones, that are looked at
-_FEWEST = 5  # labelled images that a bound is read from, at least,
-_LEAST = 0.2  # and at least this share of all
+_DIVISIONS = 20  # how often the labelled images are divided anew
+_PARTS = 5  # into how many parts each time, which are left out in turns
+_MOST_IMAGES = 5_000  # labelled images, and as many unlabelled ones, are looked at
+_FEWEST_IMAGES = 5  # a bound is read from at least so many labelled images
+_LEAST_SHARE = 0.2  # and from at least this share of them
 
 
 def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | None:
@@ -26,13 +27,15 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
     ones for known.
     """
     random = np.random.default_rng(seed)
-    labelled, unlabelled = (random.permutation(np.flatnonzero(kind))[:_MOST] for kind in (labels >= 0, labels < 0))
+    labelled, unlabelled = (
+        random.permutation(np.flatnonzero(kind))[:_MOST_IMAGES] for kind in (labels >= 0, labels < 0)
+    )
     repeated = np.bincount(labels[labelled], minlength=1)[labels[labelled]] > 1
-    if repeated.sum() < _FEWEST or not len(unlabelled):
+    if repeated.sum() < _FEWEST_IMAGES or not len(unlabelled):
         return None
     rows = np.concatenate([labelled, unlabelled])
     points, labels = points[rows], labels[rows]
-    return float(np.mean([_share_by_turns(points, labels, random) for _ in range(_TIMES)]))
+    return float(np.mean([_share_by_turns(points, labels, random) for _ in range(_DIVISIONS)]))
 
 
 def _share_by_turns(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> float:
@@ -58,7 +61,7 @@ def share_of_positives(positives: np.ndarray, mixed: np.ndarray) -> float:
     0.25
     """
     scores = np.sort(positives)[::-1]
-    first = max(_FEWEST, round(_LEAST * len(scores)))
+    first = max(_FEWEST_IMAGES, round(_LEAST_SHARE * len(scores)))
     reached = np.arange(first, len(scores) + 1) / len(scores)  # P(t) at the t of each score from the first on
     below = np.searchsorted(np.sort(mixed), scores[first - 1 :], side="left")
     ratio = (1 - below / len(mixed)) / reached
@@ -81,5 +84,5 @@ def _nearness(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The cosine [N] between each point and the nearest class mean, whitened by the labels."""
     labelled = labels >= 0
     seen = directions(points @ equalizing(around_class_means(points[labelled], labels[labelled])))
-    means = [seen[labels == known].mean(axis=0) for known in np.unique(labels[labelled])]
-    return np.asarray((seen @ directions(np.stack(means)).T).max(axis=1))
+    means = labelled_means(seen, labels, np.unique(labels[labelled]))
+    return np.asarray((seen @ directions(means).T).max(axis=1))

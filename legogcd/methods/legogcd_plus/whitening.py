@@ -6,7 +6,8 @@ from sklearn.covariance import ledoit_wolf
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from legogcd.methods.baselines.kmeans import directions
+from legogcd.bricks.shared.precision import at_least_float32
+from legogcd.clustering import directions
 
 _CHUNK = 4096  # rows in double precision at a time
 
@@ -39,7 +40,8 @@ class Whitening(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """[..., D] -> [..., out]."""
         with torch.autocast(features.device.type, enabled=False):
-            return (F.normalize(features.float(), dim=-1) - self.origin) @ self.map
+            features = at_least_float32(features)
+            return (F.normalize(features, dim=-1) - self.origin.to(features.dtype)) @ self.map.to(features.dtype)
 
     def fit(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Find the map from features [N, D] and the labels [N] they have (-1: none); return what `find_axes` does."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from legogcd.errors import UserError
 from legogcd.evaluation.results import settings_text
-from legogcd.methods.choice import published_recipes
+from legogcd.methods.published import published_recipes
 from legogcd.paper.datasets import dataset_named
 from legogcd.paper.published import published
 from legogcd.paper.reproduce import footnotes

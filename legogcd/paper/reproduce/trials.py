@@ -134,7 +134,7 @@ def _split(dataset: str, root: Path, most: int | None) -> PaperSplit:
 
 
 def _test_scores(outcome: Outcome, test: HeldOut, options: RunOptions, display: Quiet) -> dict[str, float | None]:
-    predicted = classes_of(outcome.model, test.collection.images, options.view_options(), display)
+    predicted = classes_of(outcome.model, test.collection.images, options.view_storage(), display)
     rows = np.flatnonzero(predicted >= 0)
     readable = Collection(test.collection.images.subset(rows), test.collection.labels[rows], test.collection.known)
     scores = scoring(test.truth)(readable, predicted[rows])

@@ -1,24 +1,30 @@
-"""Pretrained networks by name, cut into a frozen trunk and a trained tail."""
+"""Pretrained networks by name, cut into a frozen trunk and a trained tail. One file per family, found by itself."""
 
 import os
-from pathlib import Path
+from importlib import import_module
+from pkgutil import iter_modules
 
-from legogcd.errors import UserError
 from legogcd.vision.backbones.backbone import Backbone, Normalization, Trunk
-from legogcd.vision.backbones.known import KNOWN_BACKBONES, KnownBackbone
+from legogcd.vision.backbones.families import FAMILIES, Family, KnownBackbone, family_defaults, family_for, in_turn
 
 __all__ = [
+    "FAMILIES",
     "KNOWN_BACKBONES",
     "Backbone",
+    "Family",
     "KnownBackbone",
     "Normalization",
     "Trunk",
+    "family_defaults",
     "family_of",
     "load_backbone",
 ]
 
-BUILT_IN = "efficientnet-lite0"
-_CHECKPOINTS = (".pth", ".pt")
+for _module in iter_modules(__path__):  # which registers the families among them
+    import_module(f"{__name__}.{_module.name}")
+
+KNOWN_BACKBONES: tuple[KnownBackbone, ...] = tuple(known for family in in_turn() for known in family.known)
+"""Backbones worth naming in a listing; any other hub id of the same model types works too."""
 
 
 def load_backbone(name: str | os.PathLike[str], image_size: int = 224, train_blocks: int = 1) -> Backbone:
@@ -32,37 +38,13 @@ def load_backbone(name: str | os.PathLike[str], image_size: int = 224, train_blo
     ('efficientnet', 1280, ('map',))
     """
     name = os.fspath(name)
-    if family_of(name) == "efficientnet":
-        from legogcd.vision.backbones.efficientnet import load_efficientnet
-
-        return load_efficientnet(image_size, train_blocks)
-    path = Path(name or "no name").expanduser()
-    if path.is_dir():
-        from legogcd.vision.backbones.vit import load_folder
-
-        return load_folder(path, name, image_size, train_blocks)
-    if path.is_file() and path.suffix in _CHECKPOINTS:
-        from legogcd.vision.backbones.dino import load_checkpoint
-
-        return load_checkpoint(path, image_size, train_blocks)
-    if path.exists() or _looks_like_a_path(name):
-        raise UserError(
-            f"backbone {name!r}: {'not a .pth file or a model folder' if path.exists() else 'no such file or folder'}"
-        )
-    from legogcd.vision.backbones.hub import fetch
-    from legogcd.vision.backbones.vit import load_folder
-
-    return load_folder(fetch(name), name, image_size, train_blocks)
+    return family_for(name).load(name, image_size, train_blocks)
 
 
 def family_of(name: str | os.PathLike[str]) -> str:
-    """``efficientnet`` or ``vit``, from the name alone.
+    """The name of a backbone's family, from the backbone's name alone.
 
     >>> family_of("facebook/dino-vitb16")
     'vit'
     """
-    return "efficientnet" if os.fspath(name) == BUILT_IN else "vit"
-
-
-def _looks_like_a_path(name: str) -> bool:
-    return name.startswith((".", "~", os.sep)) or name.endswith(_CHECKPOINTS) or name.count("/") > 1 or not name
+    return family_for(os.fspath(name)).name

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import ViTConfig, ViTModel
 
 from legogcd.errors import UserError
 from legogcd.vision.backbones.backbone import Backbone, Normalization
-from legogcd.vision.backbones.vit import FAMILIES, cut
+from legogcd.vision.backbones.vit import MODEL_TYPES, cut
 
 HEAD_DIM = 64  # of every DINO vision transformer; the layout does not store it
 _WRAPPERS = ("teacher", "student", "state_dict", "model")  # the teacher is the better network
@@ -64,6 +63,8 @@ def interpolated(stored: Tensor, rows: int, columns: int) -> Tensor:
 
 def load_checkpoint(path: Path, image_size: int, train_blocks: int) -> Backbone:
     """A ``.pth`` or ``.pt`` file in DINO's layout; sizes are read off its tensors."""
+    from transformers import ViTModel
+
     weights = _unwrapped(_read(path), path)
     if any(".ls1." in name or "gamma" in name for name in weights):
         raise UserError(f"{path} is in DINOv2's layout; give the same model as a transformers folder or hub id")
@@ -76,7 +77,7 @@ def load_checkpoint(path: Path, image_size: int, train_blocks: int) -> Backbone:
         raise UserError(f"{path} does not fit DINO's layout: {' '.join(str(error).split())[:200]}") from error
     return cut(
         model,
-        FAMILIES["vit"],
+        MODEL_TYPES["vit"],
         DinoEmbedding(model.embeddings),
         config.patch_size,
         str(path),
@@ -112,7 +113,9 @@ def _bare(name: str) -> str:
     return name
 
 
-def _config(weights: Mapping[str, Tensor], path: Path) -> ViTConfig:
+def _config(weights: Mapping[str, Tensor], path: Path) -> Any:
+    from transformers import ViTConfig
+
     blocks = {int(found[1]) for name in weights if (found := re.match(r"blocks\.(\d+)\.", name))}
     projection, positions = _of(weights, "patch_embed.proj.weight", path), _of(weights, "pos_embed", path)
     dim, channels, patch = projection.shape[0], projection.shape[1], projection.shape[-1]
@@ -134,7 +137,7 @@ def _config(weights: Mapping[str, Tensor], path: Path) -> ViTConfig:
     )
 
 
-def _renamed(weights: Mapping[str, Tensor], path: Path, config: ViTConfig) -> dict[str, Tensor]:
+def _renamed(weights: Mapping[str, Tensor], path: Path, config: Any) -> dict[str, Tensor]:
     """The tensors under transformers' names, the joint qkv matrix split in three."""
     ours: dict[str, Tensor] = {}
     for name, theirs in _RENAMED.items():

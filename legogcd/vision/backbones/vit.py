@@ -1,39 +1,40 @@
 """Vision transformers through transformers: DINO, ViT, DeiT, MSN, DINOv2 (with registers or not), DINOv3, CLIP."""
 
 import copy
-import json
-import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from torch import Tensor, nn
 from torch.nn import functional
 
 from legogcd.errors import UserError
+from legogcd.vision.attention import at_least_float32
 from legogcd.vision.backbones.backbone import (
     Backbone,
-    Channels,
     Normalization,
     Trunk,
     check_image_size,
     check_train_blocks,
     digest,
 )
-from legogcd.vision.backbones.hub import CONFIG, OFFLINE_HINT, PREPROCESSORS, WEIGHTS, quiet
+from legogcd.vision.backbones.families import Family, KnownBackbone, register
+from legogcd.vision.backbones.hub import CONFIG, OFFLINE_HINT, WEIGHTS, fetch, quiet
+from legogcd.vision.backbones.preprocessor import read_json, read_normalization
 from legogcd.vision.tail import BlockNames, RotaryViTTail, State, ViTTail
 
+_CHECKPOINTS = (".pth", ".pt")
 _VIT = BlockNames(norm1="layernorm_before", attention="attention", out="o_proj", norm2="layernorm_after")
 _DINOV2 = BlockNames(norm1="norm1", attention="attention", out="o_proj", norm2="norm2")
 _CLIP = BlockNames(norm1="layer_norm1", attention="self_attn", out="out_proj", norm2="layer_norm2")
 
 
 @dataclass(frozen=True)
-class Family:
-    """Where a model class keeps what trunk and tail are made of."""
+class ModelType:
+    """Where a model class of transformers has what trunk and tail are made of."""
 
     config: str
     model: str
@@ -47,18 +48,20 @@ class Family:
 
 
 _NO_POOLER = (("add_pooling_layer", False),)
-_CLIP_VISION = Family(
+_CLIP_VISION = ModelType(
     "CLIPVisionConfig", "CLIPVisionModel", _CLIP, "encoder.layers", "post_layernorm", True, first_norm="pre_layrnorm"
 )
-FAMILIES = {  # by a configuration's model_type
-    "vit": Family("ViTConfig", "ViTModel", _VIT, "layers", "layernorm", True, _NO_POOLER),
-    "deit": Family("DeiTConfig", "DeiTModel", _VIT, "layers", "layernorm", True, _NO_POOLER),
-    "vit_msn": Family("ViTMSNConfig", "ViTMSNModel", _VIT, "layers", "layernorm", True),
-    "dinov2": Family("Dinov2Config", "Dinov2Model", _DINOV2, "encoder.layer", "layernorm"),
-    "dinov2_with_registers": Family(
+MODEL_TYPES = {  # by a configuration's model_type
+    "vit": ModelType("ViTConfig", "ViTModel", _VIT, "layers", "layernorm", True, _NO_POOLER),
+    "deit": ModelType("DeiTConfig", "DeiTModel", _VIT, "layers", "layernorm", True, _NO_POOLER),
+    "vit_msn": ModelType("ViTMSNConfig", "ViTMSNModel", _VIT, "layers", "layernorm", True),
+    "dinov2": ModelType("Dinov2Config", "Dinov2Model", _DINOV2, "encoder.layer", "layernorm"),
+    "dinov2_with_registers": ModelType(
         "Dinov2WithRegistersConfig", "Dinov2WithRegistersModel", _DINOV2, "encoder.layer", "layernorm"
     ),
-    "dinov3_vit": Family("DINOv3ViTConfig", "DINOv3ViTModel", _DINOV2, "model.layer", "norm", rotary="rope_embeddings"),
+    "dinov3_vit": ModelType(
+        "DINOv3ViTConfig", "DINOv3ViTModel", _DINOV2, "model.layer", "norm", rotary="rope_embeddings"
+    ),
     "clip": _CLIP_VISION,
     "clip_vision_model": _CLIP_VISION,
 }
@@ -103,7 +106,7 @@ class ViTTrunk(Trunk):
         position = {} if self.rotary is None else {"position_embeddings": self.rotary(images)}
         for layer in self.layers:
             tokens = layer(tokens, attention_mask=None, **position)
-        tokens = tokens.float()
+        tokens = tokens.to(at_least_float32(tokens))
         state: State = (tokens,)
         if self._eps is not None:
             state = tokens[:, 0].clone(), functional.layer_norm(tokens, tokens.shape[-1:], eps=self._eps)
@@ -118,26 +121,26 @@ def load_folder(folder: Path, name: str, image_size: int, train_blocks: int) -> 
     config_path = folder / CONFIG
     if not config_path.is_file():
         raise UserError(f"{folder} has no {CONFIG}: expected a model folder as transformers saves it")
-    described = _read_json(config_path)
-    model_type = str(described.get("model_type"))
-    if model_type not in FAMILIES:
+    described = read_json(config_path)
+    type_name = str(described.get("model_type"))
+    if type_name not in MODEL_TYPES:
         raise UserError(
-            f"{name} is of type {model_type!r}, not a vision transformer with a CLS token that can be trained here; "
-            f"there are: {', '.join(FAMILIES)}"
+            f"{name} is of type {type_name!r}, not a vision transformer with a CLS token that can be trained here; "
+            f"there are: {', '.join(MODEL_TYPES)}"
         )
     if not any((folder / file).is_file() for file in WEIGHTS):
         raise UserError(f"{folder} has no weights: expected {WEIGHTS[0]} or {WEIGHTS[2]}")
-    family = FAMILIES[model_type]
-    model = _load_model(folder, name, family)
+    model_type = MODEL_TYPES[type_name]
+    model = _load_model(folder, name, model_type)
     patch = _side(model.config.patch_size)
-    first_norm = model.get_submodule(family.first_norm) if family.first_norm else None
-    embedding = Embedding(model.get_submodule("embeddings"), family.interpolates, first_norm)
-    return cut(model, family, embedding, patch, name, image_size, train_blocks, read_normalization(folder))
+    first_norm = model.get_submodule(model_type.first_norm) if model_type.first_norm else None
+    embedding = Embedding(model.get_submodule("embeddings"), model_type.interpolates, first_norm)
+    return cut(model, model_type, embedding, patch, name, image_size, train_blocks, read_normalization(folder))
 
 
 def cut(
     model: Any,
-    family: Family,
+    model_type: ModelType,
     embedding: nn.Module,
     patch: int,
     name: str,
@@ -148,21 +151,21 @@ def cut(
 ) -> Backbone:
     """A loaded model as trunk and tail."""
     config = model.config
-    layers = list(model.get_submodule(family.layers))
+    layers = list(model.get_submodule(model_type.layers))
     check_image_size(name, image_size, patch)
     check_train_blocks(name, train_blocks, len(layers))
     settings = {key: getattr(config, key) for key in _SHAPING if hasattr(config, key)}
     settings |= {"train_blocks": train_blocks, "positions": positions, "mean": normalization.mean}
     fingerprint = digest(model.state_dict(), {**settings, "std": normalization.std})
-    last, norm = layers[-train_blocks:], model.get_submodule(family.norm)
-    rotary = model.get_submodule(family.rotary) if family.rotary else None
-    eps = float(getattr(last[-1], family.names.norm1).eps) if train_blocks == 1 else None
+    last, norm = layers[-train_blocks:], model.get_submodule(model_type.norm)
+    rotary = model.get_submodule(model_type.rotary) if model_type.rotary else None
+    eps = float(getattr(last[-1], model_type.names.norm1).eps) if train_blocks == 1 else None
     trunk = ViTTrunk(embedding, layers[:-train_blocks], patch, rotary, eps)
     heads = int(config.num_attention_heads)
     tail = (
-        ViTTail(last, norm, family.names, heads)
+        ViTTail(last, norm, model_type.names, heads)
         if rotary is None
-        else RotaryViTTail(last, norm, family.names, heads, copy.deepcopy(rotary))
+        else RotaryViTTail(last, norm, model_type.names, heads, copy.deepcopy(rotary))
     )
     state = {"cls": False, "tokens": True} if train_blocks == 1 else {"residual": True}
     return Backbone(
@@ -179,18 +182,20 @@ def cut(
     )
 
 
-def _load_model(folder: Path, name: str, family: Family) -> Any:
+def _load_model(folder: Path, name: str, model_type: ModelType) -> Any:
+    import transformers
+
     try:
         with quiet():
-            config = getattr(transformers, family.config).from_pretrained(folder, local_files_only=True)
-            model, report = getattr(transformers, family.model).from_pretrained(
+            config = getattr(transformers, model_type.config).from_pretrained(folder, local_files_only=True)
+            model, report = getattr(transformers, model_type.model).from_pretrained(
                 folder,
                 config=config,
                 dtype=torch.float32,
                 local_files_only=True,
                 weights_only=True,
                 output_loading_info=True,
-                **dict(family.options),
+                **dict(model_type.options),
             )
     except Exception as error:
         raise UserError(f"{name} cannot be loaded: {' '.join(str(error).split())[:200]}; {OFFLINE_HINT}") from error
@@ -200,46 +205,53 @@ def _load_model(folder: Path, name: str, family: Family) -> Any:
     return model
 
 
-def read_normalization(folder: Path) -> Normalization:
-    """What the model's image processor does to pixels, said for pixels in 0..1; ImageNet's where nothing is said."""
-    for file in PREPROCESSORS:
-        if (folder / file).is_file():
-            described = _read_json(folder / file)
-            processor = described.get("image_processor", described)
-            if isinstance(processor, dict) and ("image_mean" in processor or "do_normalize" in processor):
-                return _normalization(processor, folder / file)
-    return Normalization()
-
-
-def _normalization(processor: dict[str, Any], path: Path) -> Normalization:
-    if processor.get("do_normalize") is False:
-        return Normalization((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-    rescale = processor.get("rescale_factor", 1 / 255) if processor.get("do_rescale", True) else 1.0
-    try:
-        mean, std = (_channels(processor[key], 255 * float(rescale)) for key in ("image_mean", "image_std"))
-        if min(std) <= 0:
-            raise ValueError
-    except (KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: image_mean and image_std must be three numbers each, std above 0") from None
-    return Normalization(mean, std)
-
-
-def _channels(given: Any, scale: float) -> Channels:
-    red, green, blue = (float(value) / scale for value in (given if isinstance(given, list) else [given] * 3))
-    if not all(math.isfinite(value) for value in (red, green, blue)):
-        raise ValueError
-    return red, green, blue
-
-
 def _side(patch_size: Any) -> int:
     return int(patch_size if isinstance(patch_size, int) else patch_size[0])
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        content = None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not readable JSON")
-    return content
+def load_vit(name: str, image_size: int, train_blocks: int) -> Backbone:
+    """A model folder, a file in DINO's layout, or a hub id, asked for in this order."""
+    path = Path(name or "no name").expanduser()
+    if path.is_dir():
+        return load_folder(path, name, image_size, train_blocks)
+    if path.is_file() and path.suffix in _CHECKPOINTS:
+        from legogcd.vision.backbones.dino import load_checkpoint
+
+        return load_checkpoint(path, image_size, train_blocks)
+    if path.exists() or _looks_like_a_path(name):
+        raise UserError(
+            f"backbone {name!r}: {'not a .pth file or a model folder' if path.exists() else 'no such file or folder'}"
+        )
+    return load_folder(fetch(name), name, image_size, train_blocks)
+
+
+def _looks_like_a_path(name: str) -> bool:
+    return name.startswith((".", "~", os.sep)) or name.endswith(_CHECKPOINTS) or name.count("/") > 1 or not name
+
+
+def _known(name: str, dim: int, description: str, offline: bool = False) -> KnownBackbone:
+    return KnownBackbone(name, "vit", dim, description, offline)
+
+
+register(
+    Family(
+        "vit",
+        recognizes=lambda name: True,
+        load=load_vit,
+        known=(
+            _known("facebook/dino-vitb16", 768, "DINO ViT-B/16, the paper's backbone"),
+            _known("facebook/dino-vits16", 384, "DINO ViT-S/16, a quarter of the cost"),
+            _known("facebook/dinov2-base", 768, "DINOv2 ViT-B/14"),
+            _known("facebook/dinov2-with-registers-base", 768, "DINOv2 ViT-B/14 with register tokens"),
+            _known("facebook/dinov3-vitb16-pretrain-lvd1689m", 768, "DINOv3 ViT-B/16 (terms on the hub)"),
+            _known("facebook/vit-msn-base", 768, "MSN ViT-B/16, self-supervised"),
+            _known("facebook/deit-base-distilled-patch16-224", 768, "DeiT-B/16, supervised and distilled"),
+            _known("google/vit-base-patch16-224-in21k", 768, "ViT-B/16, supervised on ImageNet-21k"),
+            _known("openai/clip-vit-base-patch16", 768, "CLIP's image tower, ViT-B/16"),
+            _known("path/to/dino_vitbase16_pretrain.pth", 768, "a file in DINO's own layout, any size", True),
+            _known("path/to/folder", 768, "a model folder as transformers saves it, any size", True),
+        ),
+        photo_defaults={"epochs": 30},  # untested on pretrained weights: longer, to be safe
+        takes_the_rest=True,
+    )
+)

@@ -14,8 +14,10 @@ from legogcd.vision.decode import UnreadableImage, read_rgb
 from legogcd.vision.views.draw import ViewRule
 from legogcd.vision.views.encode import Encoder, map_ahead
 from legogcd.vision.views.fresh import FreshViews
-from legogcd.vision.views.kept import Keeping, KeptViews, keep, kept_already
+from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.request import ViewRequest
 from legogcd.vision.views.source import ViewSource
+from legogcd.vision.views.store import bytes_there, complete_kept, find_kept
 from legogcd.wording import human_bytes
 
 DEFAULT_VIEWS = 4
@@ -23,7 +25,7 @@ Views = int | Literal["fresh"]
 
 
 @dataclass(frozen=True)
-class KeepingRules:
+class ViewStorage:
     """How many views to keep, where, in what form, and how much disk they may take (None: half of what is free)."""
 
     views: Views = DEFAULT_VIEWS
@@ -66,43 +68,51 @@ def affordable_views(n_images: int, bytes_per_view: int, wanted: int, budget: in
     return 0 if fitting >= 0 else None
 
 
-def open_views(encoder: Encoder, images: Images, rules: KeepingRules, display: Quiet) -> OpenedViews:
-    """Kept views from the cache, built where missing; fewer of them, then fresh ones, where the disk is short."""
+def open_views(encoder: Encoder, images: Images, storage: ViewStorage, display: Quiet) -> OpenedViews:
+    """Kept views from the cache, made where missing; fewer of them, then fresh ones, where the disk is short."""
     began = time.monotonic()
-    wanted = 0 if rules.views == "fresh" else rules.views
-    keeping = Keeping(encoder, images, wanted, rules.seed, rules.dtype)
-    if kept_already(keeping, rules.folder) is None:
-        affordable = affordable_views(len(images), keeping.bytes_per_view, wanted, rules.budget())
+    wanted = 0 if storage.views == "fresh" else storage.views
+    request = ViewRequest(encoder, images, wanted, storage.seed, storage.dtype)
+    kept = find_kept(request, storage.folder, display.warn)
+    if kept is None:
+        affordable = affordable_views(len(images), request.bytes_per_view, wanted, _budget(request, storage))
         if affordable != wanted:
-            _tell_shortage(affordable, keeping, rules, display)
+            _tell_shortage(affordable, request, storage, display)
         if affordable is None:
             source: ViewSource = FreshViews(encoder, images)
             return OpenedViews(source, _find_unreadable(images, encoder.rule, display), time.monotonic() - began)
         if affordable != wanted:
-            keeping = Keeping(encoder, images, affordable, rules.seed, rules.dtype)
-    kept = _keep_with_progress(keeping, rules, display)
-    source = kept if keeping.views >= 2 else FreshViews(encoder, images, kept)
+            request = request.with_views(affordable)
+            kept = find_kept(request, storage.folder, display.warn)
+    if kept is None:
+        kept = _complete_with_progress(request, storage, display)
+    else:
+        display.note(f"using kept views of {len(images)} images ({_what(request)}) in {kept.folder}")
+    source = kept if request.views >= 2 else FreshViews(encoder, images, kept)
     return OpenedViews(source, kept.unreadable, time.monotonic() - began)
 
 
-def _keep_with_progress(keeping: Keeping, rules: KeepingRules, display: Quiet) -> KeptViews:
-    kept = kept_already(keeping, rules.folder)
-    what = f"{keeping.views} views and the evaluation view" if keeping.views else "the evaluation view"
-    if kept is not None:
-        display.note(f"using kept views of {len(keeping.images)} images ({what}) in {kept.folder}")
-        return kept
-    display.note(
-        f"keeping {what} of {len(keeping.images)} images: {human_bytes(keeping.size_on_disk)} in {rules.folder}"
-    )
-    with display.counting("encoding images", len(keeping.images)) as progress:
-        return keep(keeping, rules.folder, progress)
+def _budget(request: ViewRequest, storage: ViewStorage) -> int:
+    """Half of the free disk counts what is there already as free, or a start that was interrupted would end smaller."""
+    return storage.budget() + (bytes_there(request, storage.folder) if storage.disk_budget is None else 0)
 
 
-def _tell_shortage(affordable: int | None, keeping: Keeping, rules: KeepingRules, display: Quiet) -> None:
-    need, have = human_bytes(keeping.size_on_disk), human_bytes(rules.budget())
+def _complete_with_progress(request: ViewRequest, storage: ViewStorage, display: Quiet) -> KeptViews:
+    count, size = len(request.images), human_bytes(request.size_on_disk)
+    display.note(f"keeping {_what(request)} of {count} images: {size} in {storage.folder}")
+    with display.counting("encoding images", count) as progress:
+        return complete_kept(request, storage.folder, progress, display.warn)
+
+
+def _what(request: ViewRequest) -> str:
+    return f"{request.views} views and the evaluation view" if request.views else "the evaluation view"
+
+
+def _tell_shortage(affordable: int | None, request: ViewRequest, storage: ViewStorage, display: Quiet) -> None:
+    need, have = human_bytes(request.size_on_disk), human_bytes(storage.budget())
     instead = "encoding fresh views every epoch, which is slow" if not affordable else f"keeping {affordable} views"
     display.warn(
-        f"{keeping.views} kept views need {need}, the disk budget is {have}: {instead} (--disk-budget, --cache)"
+        f"{request.views} kept views need {need}, the disk budget is {have}: {instead} (--disk-budget, --cache)"
     )
 
 

@@ -1,7 +1,27 @@
-"""Rows of kept numbers, left where they are until something computes with them."""
+"""Rows of stored numbers, left where they are until something computes with them."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+
+class TallTensor:
+    """Tensors [m, ...] one below the other, read as one [M, ...]; all have the same number of rows but the last.
+
+    >>> tall = TallTensor([torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6]])])
+    >>> tall.shape, tall[2]
+    (torch.Size([3, 2]), tensor([5, 6]))
+    """
+
+    def __init__(self, parts: Sequence[Tensor]) -> None:
+        self.parts, self._height = list(parts), len(parts[0])
+        self.dtype = parts[0].dtype
+        self.shape = torch.Size((sum(len(part) for part in parts), *parts[0].shape[1:]))
+
+    def __getitem__(self, row: int) -> Tensor:
+        part, row = divmod(row, self._height)
+        return self.parts[part][row]
 
 
 class Rows:
@@ -15,7 +35,7 @@ class Rows:
             [1., 2.]])
     """
 
-    def __init__(self, numbers: Tensor, index: Tensor, scales: Tensor | None = None) -> None:
+    def __init__(self, numbers: Tensor | TallTensor, index: Tensor, scales: Tensor | TallTensor | None = None) -> None:
         self.numbers, self.index, self.scales = numbers, index, scales
 
     def __len__(self) -> int:
@@ -26,20 +46,29 @@ class Rows:
         return torch.Size((len(self.index), *self.numbers.shape[1:]))
 
     def to(self, device: torch.device, non_blocking: bool = False) -> "Rows | Tensor":
-        """Themselves on the CPU, where they can stay; elsewhere a copy, which is moved as small as it is kept."""
+        """Themselves on the CPU, where they can stay; elsewhere a copy, which is moved as small as it is stored."""
         if device.type == "cpu":
             return self
-        numbers = self.numbers.index_select(0, self.index).to(device, non_blocking=non_blocking)
+        numbers = select(self.numbers, self.index).to(device, non_blocking=non_blocking)
         if self.scales is None:
             return numbers
-        return numbers * self.scales.index_select(0, self.index).to(device, non_blocking=non_blocking)[..., None]
+        return numbers * select(self.scales, self.index).to(device, non_blocking=non_blocking)[..., None]
 
     def dense(self, dtype: torch.dtype | None = None) -> Tensor:
-        """The values [N, ...], in ``dtype`` or as they are kept."""
-        numbers = self.numbers.index_select(0, self.index)
+        """The values [N, ...], in ``dtype`` or as they are stored."""
+        numbers = select(self.numbers, self.index)
         if self.scales is not None:
-            numbers = numbers * self.scales.index_select(0, self.index)[..., None]
+            numbers = numbers * select(self.scales, self.index)[..., None]
         return numbers if dtype is None else numbers.to(dtype)
+
+
+def select(numbers: Tensor | TallTensor, index: Tensor) -> Tensor:
+    """Rows ``index`` [N] of ``numbers`` [M, ...], copied."""
+    if isinstance(numbers, Tensor):
+        return numbers.index_select(0, index)
+    if len(numbers.parts) == 1:
+        return numbers.parts[0].index_select(0, index)
+    return torch.stack([numbers[row] for row in index.tolist()])
 
 
 def dense(values: Tensor | Rows, dtype: torch.dtype) -> Tensor:

@@ -5,12 +5,12 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from legogcd.vision.tail import KeptState
+from legogcd.vision.tail import TailInput
 
 
 class ViewSource(Protocol):
     """Where views come from: kept on disk or encoded afresh."""
 
-    def pair(self, rows: Tensor, generator: torch.Generator) -> KeptState: ...
+    def pair(self, rows: Tensor, generator: torch.Generator) -> TailInput: ...
 
-    def evaluation(self, rows: Tensor) -> KeptState: ...
+    def evaluation(self, rows: Tensor) -> TailInput: ...

@@ -7,16 +7,12 @@ import torch
 from torch import Tensor
 
 from legogcd.bricks import (
-    AdaptiveThreshold,
     Brick,
     ConsensusDistillation,
-    DebiasedDistillation,
     DualViewKL,
     InfoNCE,
-    KnownAnchor,
     LocalEntropy,
     MeanEntropy,
-    NeighborConsistency,
     PriorAlignment,
     SelfDistillation,
     SupCon,
@@ -39,24 +35,15 @@ BRICKS: dict[str, Callable[[], Brick]] = {
     "LocalEntropy paper": lambda: LocalEntropy(0.5, margin="paper"),
     "LocalEntropy released": lambda: LocalEntropy(0.5, margin="released"),
     "LocalEntropy": lambda: LocalEntropy(0.5, margin=None),
-    "LocalEntropy adaptive": lambda: LocalEntropy(AdaptiveThreshold(), margin=None),
     "ViewConsistency": lambda: ViewConsistency(0.1),
     "PriorAlignment": lambda: PriorAlignment(momentum=0.5),
     "ConsensusDistillation": ConsensusDistillation,
-    "DebiasedDistillation group": lambda: DebiasedDistillation(by="group", momentum=0.5),
-    "DebiasedDistillation class": lambda: DebiasedDistillation(by="class", momentum=0.5),
-    "KnownAnchor": lambda: KnownAnchor(momentum=0.5),
-    "NeighborConsistency": lambda: NeighborConsistency(2, "all", "projections"),
 }
 
 STATES: dict[str, list[str]] = {  # what each of them remembers from step to step
     "LocalEntropy paper": ["mean_prediction"],
     "LocalEntropy released": ["mean_prediction"],
-    "LocalEntropy adaptive": ["threshold.confidence.mean", "threshold.usage.mean"],
     "PriorAlignment": ["shares.mean"],
-    "DebiasedDistillation group": ["usage.mean"],
-    "DebiasedDistillation class": ["usage.mean"],
-    "KnownAnchor": ["references.mean"],
 }
 
 SHAPES = [(1, 1, 1, 2), (1, 3, 2, 4), (2, 2, 1, 3), (5, 4, 2, 6), (7, 6, 3, 2)]  # images, classes, known, dimensions

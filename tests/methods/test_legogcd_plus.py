@@ -1,0 +1,104 @@
+"""legogcd+: what it exchanges in LegoGCD, how it starts, and that nobody else has its settings."""
+
+import numpy as np
+import pytest
+import torch
+from test_known_share import mixture
+from test_whitening import sample
+
+from legogcd.errors import UserError
+from legogcd.methods import ParametricRecipe, build_method, choose_recipe, default_recipe
+from legogcd.methods.kmeans_start import kmeans_centers
+from legogcd.methods.legogcd_plus import LegoGCDPlus, LegoGCDPlusRecipe
+from legogcd.methods.legogcd_plus.whitening import Whitening
+
+SMALL = {"start": "kmeans", "projector_hidden": 8, "projector_out": 4}
+
+
+def test_it_is_legogcd_with_two_bricks_exchanged_behind_a_whitening() -> None:
+    recipe = default_recipe("legogcd+", "efficientnet")
+    assert isinstance(recipe, LegoGCDPlusRecipe)
+    assert recipe.whitened_dim is None
+    ours = build_method("legogcd+", dim=100, n_classes=90, n_known=4, recipe=recipe)
+    theirs = build_method("legogcd", dim=100, n_classes=90, n_known=4)
+    kinds = [{name: type(brick).__name__ for name, brick in method.bricks.items()} for method in (ours, theirs)]
+    changed = {"mean_entropy": "PriorAlignment", "self_distillation": "ConsensusDistillation"}
+    assert kinds[0] == kinds[1] | changed
+    assert ours.prototypes.weight.shape == (90, 95)  # ten times the root of the number of classes
+    assert build_method("legogcd+", 100, 9, 4, recipe).prototypes.weight.shape == (9, 64)
+    assert build_method("legogcd+", 20, 9, 4, recipe).prototypes.weight.shape == (9, 20)  # no more than there are
+    assert theirs.prototypes.weight.shape == (90, 100)
+    random = recipe.with_settings({"start": "random"})  # nothing to find a whitening with
+    assert build_method("legogcd+", 100, 90, 4, random).prototypes.weight.shape == (90, 100)
+
+
+def test_its_settings_reach_their_bricks_and_are_its_own() -> None:
+    settings = {"uniform_share": 0.3, "student_temperature": 0.2, "mean_entropy_weight": 3.0}
+    recipe = choose_recipe("paper", "legogcd+", "efficientnet-lite0", settings)
+    method = build_method("legogcd+", 6, 5, 3, recipe)
+    assert isinstance(method, LegoGCDPlus)
+    assert (method.prior.uniform_share, method.prior.temperature) == (0.3, 0.2)
+    assert method.bricks["self_distillation"].student_temperature == 0.2
+    assert method.weights["mean_entropy"] == pytest.approx(0.65 * 3)
+    for setting in ("uniform_share", "whitened_dim"):
+        with pytest.raises(UserError, match=f"unknown setting '{setting}'"):
+            choose_recipe("paper", "legogcd", "efficientnet-lite0", {setting: 0})
+
+
+def test_it_starts_trains_and_is_restored_behind_its_whitening() -> None:
+    features, labels, _ = sample(5)
+    recipe = LegoGCDPlusRecipe(whitened_dim=5, **SMALL)
+    method = build_method("legogcd+", dim=12, n_classes=6, n_known=3, recipe=recipe)
+    assert method.prototypes.weight.shape == (6, 5)
+    method.start(features, labels, seed=0)
+
+    views = torch.from_numpy(features[:16]).repeat(2, 1, 1).requires_grad_()
+    step = method.step(views, torch.from_numpy(labels[:16]), epoch=0, index=torch.arange(16))
+    step.loss.backward()
+    assert (views.grad != 0).any(dim=-1).all()
+    assert not any("whitening" in name for name, _ in method.named_parameters())  # fixed from the start on
+
+    other = build_method("legogcd+", dim=12, n_classes=6, n_known=3, recipe=recipe)
+    other.load_state_dict(method.state_dict(), strict=False)
+    x = torch.from_numpy(features)
+    assert torch.equal(other.logits(x), method.logits(x))
+
+
+@pytest.mark.parametrize(("share", "labelled", "even"), [(0.9, 40, 0.13), (0.3, 120, 1.0)])
+def test_its_prior_expects_a_little_less_than_the_labels_say(share: float, labelled: int, even: float) -> None:
+    points, labels = mixture(1, share, labelled, unlabelled=3600 if share > 0.5 else 1800, spread=0.3)
+    recipe = LegoGCDPlusRecipe(whitened_dim=12, **SMALL)
+    method = build_method("legogcd+", dim=16, n_classes=10, n_known=5, recipe=recipe)
+    assert isinstance(method, LegoGCDPlus)
+    method.start((points + 2).astype(np.float32), labels, seed=0)
+    assert method.prior.expectation.mean.tolist() == pytest.approx([share - 0.1, even], abs=0.05)
+
+
+def test_its_prototypes_start_where_kmeans_with_the_known_share_finds_classes() -> None:
+    points, labels = mixture(1, share=0.9, labelled=40, unlabelled=900, spread=1.0)
+    features = (points + 2).astype(np.float32)
+    method = build_method("legogcd+", 16, 10, 5, LegoGCDPlusRecipe(whitened_dim=12, **SMALL))
+    assert isinstance(method, LegoGCDPlus)
+    method.start(features, labels, seed=0)
+    whitening = Whitening(16, 12)
+    whitening.fit(features, labels)
+    share = float(method.prior.expectation.mean[0])
+    assert share > 0.5
+    start = torch.nn.functional.normalize(method.prototypes.weight.detach(), dim=-1)
+    told, untold = (
+        torch.nn.functional.normalize(kmeans_centers(whitening.of(features), labels, 10, 5, 0, known_share), dim=-1)
+        for known_share in (share, 0.0)
+    )
+    torch.testing.assert_close(start, told)
+    assert not torch.allclose(start, untold, atol=1e-3)
+
+
+def test_without_a_whitening_it_starts_as_legogcd_does() -> None:
+    features, labels, _ = sample(5)
+    plain = build_method("legogcd", 12, 6, 3, ParametricRecipe(**SMALL))
+    ours = build_method("legogcd+", 12, 6, 3, LegoGCDPlusRecipe(whitened_dim=0, **SMALL))
+    assert isinstance(ours, LegoGCDPlus)
+    for method in (plain, ours):
+        method.start(features, labels, seed=0)
+    assert ours.prototypes.weight.equal(plain.prototypes.weight)
+    assert ours.prior.expectation.mean is None
