@@ -1,6 +1,6 @@
 """Image files to what a training run keeps of them, against a plain loop, by turns: ``python -m bench.speed.encode``.
 
-Ours:  `Encoder.stream` for one view per image; `encode_missing`, which writes to disk, for the evaluation view and V more.
+Ours:  `Encoder.stream` for one view per image; `encode_missing`, which writes, for the evaluation view and V more.
 Plain: Pillow opens, converts, resizes (bicubic) and crops one image after the other; the package's EfficientNet-Lite0
        (``extract_features``) takes batches of the best of three sizes. An image is decoded once for all its views.
 Each run is a process of its own; the plain one has the system's allocator as it is. Without ``--images`` the photos are
