@@ -301,7 +301,7 @@ class Tracer:
     """Counts how often each function of a package is entered, in every thread, from the command's own function on."""
 
     def __init__(self, package: Path) -> None:
-        self.package, self.begun, self.counting = package, False, True
+        self.package, self.begun = package, False
         self.counts: defaultdict[CodeType, int] = defaultdict(int)
         self.reached: dict[str, dict[str, int]] = {}
 
@@ -311,6 +311,7 @@ class Tracer:
         sys.setprofile(self._entered)
 
     def stop(self) -> None:
+        self.begun = False  # an audit hook cannot be taken away
         sys.setprofile(None)
         threading.setprofile(None)
 
