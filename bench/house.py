@@ -7,7 +7,7 @@ Adding  How many files of the package name an existing example: one whose code h
         is the name of its module, of the option, or of a public function or class of the example's own file with that
         name in it; templates and JSON files count as well. The own file is one of them. ``--names`` lists them.
 Way     What an image passes in ``legogcd discover``: the run is made twice, with 8 and with 264 small pictures, and a
-        function of the package is on the way if it is entered more often with 264, so once per image or per batch.
+        function of the package is on the way if it is entered more often with 264, and at least twice: once per image or batch.
         From the first line of the command to the moment predictions.csv, or report.html, gets its name. Lambdas and
         comprehensions belong to the function around them. Functions that repeat for other reasons, like iterations of
         k-means, count where they happen to repeat more often.
@@ -90,7 +90,7 @@ def figures(house: "House") -> Iterator[tuple[str, str]]:
         files = len({name.partition(":")[0] for name in way})
         yield f"an image's way to {goal}", f"{len(way)} functions in {files} files"
     for example in EXAMPLES:
-        yield f"files that name a {example.kind} (`{example.name}`)", str(len(house.files_naming(example)))
+        yield f"files that name one {example.kind} (`{example.name}`)", str(len(house.files_naming(example)))
     lines, where = max((node.end_lineno - node.lineno + 1, where) for where, node in house.functions if node.end_lineno)
     yield "longest function", f"{lines} lines, `{where}`"
     most, where = max((count_parameters(node), where) for where, node in house.functions)
@@ -188,7 +188,8 @@ class House:
         """By file that is written: the functions that are entered more often for more images."""
         few, many = self._entered(FEW), self._entered(MANY)
         return {
-            goal: sorted(name for name, count in many[goal].items() if count > few[goal].get(name, 0)) for goal in GOALS
+            goal: sorted(name for name, count in many[goal].items() if count > max(1, few[goal].get(name, 0)))
+            for goal in GOALS
         }
 
     def _entered(self, pictures: int) -> dict[str, dict[str, int]]:
