@@ -7,7 +7,7 @@ Adding  How many files of the package name an existing example: one whose code h
         is the name of its module, of the option, or of a public function or class of the example's own file with that
         name in it; templates and JSON files count as well. The own file is one of them. ``--names`` lists them.
 Way     What an image passes in ``legogcd discover``: the run is made twice, with 8 and with 264 small pictures, and a
-        function of the package is on the way if it is entered more often with 264, and at least twice: once per image or batch.
+        function of the package is on the way if it is entered more often with 264, and at least twice.
         From the first line of the command to the moment predictions.csv, or report.html, gets its name. Lambdas and
         comprehensions belong to the function around them. Functions that repeat for other reasons, like iterations of
         k-means, count where they happen to repeat more often.
