@@ -1,7 +1,7 @@
 """How far estimates of the number of classes are off, by approach, on folders of classes with several Old/New splits.
 
-``python -m bench.how_many pets=DIR clothing=DIR digits --out results/how_many.csv``: ``digits`` are scikit-learn's.
-Truth is used for the score alone. Rows that the file already has are not computed again.
+``python -m bench.accuracy.how_many pets=DIR clothing=DIR digits --out results/how_many.csv``; the digits are
+scikit-learn's. Truth is used for the score alone. Rows that the file already has are not computed again.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from legogcd.clustering.how_many.choice import Estimate, estimate_classes
 from legogcd.collection import find_images, from_folders, paper_draw
-from legogcd.demo import DIGITS, IMAGE_SIZE, write_digits
+from legogcd.demo import DIGITS, OPTIONS, write_digits
 from legogcd.display import Quiet
 from legogcd.files import write_text
-from legogcd.run import Job, ViewStorage, prepare
+from legogcd.run import Job, RunOptions, prepare
 
 COLUMNS = ("data", "case", "known", "seed", "approach", "classes", "n_known", "estimate", "low", "high", "seconds")
 APPROACHES = ("gcd", "gcd below 100", "silhouette", "neighbours", "combined")
@@ -66,8 +66,10 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.how_many", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", nargs="+", help="NAME=FOLDER with one sub-folder a class, or digits")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.accuracy.how_many", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("data", nargs="+", help="NAME=FOLDER with one sub-folder per class, or digits")
     parser.add_argument("--out", type=Path, required=True, help="CSV that collects the rows")
     parser.add_argument("--backbone", default="efficientnet-lite0")
     parser.add_argument("--cache", type=Path)
@@ -80,14 +82,10 @@ def read_features(folder: str, options: argparse.Namespace) -> tuple[NDArray[np.
         images = find_images(Path(folder) if folder else write_digits(Path(temporary), DIGITS))
         classes = sorted({name.split("/")[0] for name in images.names})
         collection, _ = from_folders(images, classes)
-        job = Job(
-            collection,
-            len(classes),
-            backbone=options.backbone,
-            image_size=224 if folder else IMAGE_SIZE,
-            keeping=ViewStorage(cache=options.cache),
+        chosen = RunOptions(n_classes=len(classes), backbone=options.backbone, held_out=0, cache=options.cache)
+        prepared = prepare(
+            Job(collection, chosen if folder else chosen.changed(image_size=OPTIONS.image_size)), Quiet()
         )
-        prepared = prepare(job, Quiet())
         truth = [classes.index(name.split("/")[0]) for name in prepared.collection.images.names]
         return prepared.directions(), np.array(truth)
 

@@ -1,28 +1,29 @@
-"""Compare ways to train on real images, paired by seed: ``python -m bench.study GRID --data DIR:KNOWN … --out CSV``.
+"""Compare ways to train on real images, paired by seed: ``python -m bench.accuracy.study GRID --data … --out CSV``.
 
-A data set is a folder with one sub-folder a class, of which the first KNOWN (sorted) are known and half labelled. Every
-variant of the grid (``bench/grids.py``) is trained with every seed from the same kept views; rows the file already has
-are not computed again. The tables (``bench/study_table.py``) compare with the grid's first variant, seed by seed;
-``--picture`` draws the same. ``--labelled`` and ``--rarer`` make a small or long-tailed collection of a data set.
+A data set, DIR:KNOWN, is a folder with one sub-folder per class, of which the first KNOWN (sorted) are known and half
+labelled. Every variant of the grid (``grids.py``) is trained with every seed from the same kept views; rows the file
+already has are not computed again. The tables (``study_table.py``) compare with the grid's first variant, seed by seed;
+``--picture`` draws the same. ``--shown`` trains nothing: the tables are those of the rows that are there. ``--recipe``
+takes another recipe for every variant. ``--labelled`` and ``--rarer`` make a small or long-tailed collection.
 ``--rehearse`` asks what somebody without the truth can ask: half of the known classes play new ones, and only images
 that have a label are scored.
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.grids import GRIDS, Variant
-from bench.study_table import SCORES, Study, draw, table
+from bench.accuracy.grids import GRIDS, Variant
+from bench.accuracy.study_table import SCORES, Study, draw, table
 from legogcd.collection import UNLABELLED, Collection, Truth, find_images, from_folders
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
-from legogcd.methods import choose_recipe
-from legogcd.run import Job, ViewStorage, discover
+from legogcd.run import Job, RunOptions, discover
 
 BACKBONE = "efficientnet-lite0"
 
@@ -50,7 +51,7 @@ class DataSet:
 
     @property
     def setup(self) -> str:
-        labelled = f", {self.labelled} labelled images a class" if self.labelled else ""
+        labelled = f", {self.labelled} labelled images per class" if self.labelled else ""
         rarer = f", new classes {self.rarer} times rarer" if self.rarer > 1 else ""
         rehearsal = ", rehearsal" if self.rehearsal else ""
         return f"{self.known} known{labelled}{rarer}{rehearsal}"
@@ -86,19 +87,12 @@ def rehearse(collection: Collection) -> tuple[Collection, Truth]:
     return replace(collection, labels=labels, known=collection.known[:shown]), Truth(truth)
 
 
-def main() -> None:
-    options = read_options()
-    variants = [variant for variant in GRIDS[options.grid] if not options.only or variant.name in options.only]
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = read_options(arguments)
+    variants = chosen_variants(options)
     book = ResultBook(options.out)
-    for seed in options.seeds:
-        for data in options.data:
-            for variant in variants:
-                key = key_of(variant, data, seed, options)
-                if not book.find(**key):
-                    result = run(variant, data, key, options)
-                    book.add(result)
-                    scores = " / ".join(f"{result.percent(part):.1f}" for part in SCORES)
-                    print(f"{data.name}, seed {seed}, {variant.name}: {scores} ({result.seconds:.0f} s)", flush=True)
+    if not options.shown:
+        run_missing(book, variants, options)
     rows = {
         (variant.name, data.name, seed): found[0]
         for variant in variants
@@ -112,13 +106,32 @@ def main() -> None:
         draw(study, options.picture)
 
 
-def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.study", description=(__doc__ or "").splitlines()[0])
+def chosen_variants(options: argparse.Namespace) -> list[Variant]:
+    chosen = [variant for variant in GRIDS[options.grid] if not options.only or variant.name in options.only]
+    return [replace(variant, recipe=options.recipe) for variant in chosen] if options.recipe else chosen
+
+
+def run_missing(book: ResultBook, variants: Sequence[Variant], options: argparse.Namespace) -> None:
+    for seed in options.seeds:
+        for data in options.data:
+            for variant in variants:
+                key = key_of(variant, data, seed, options)
+                if not book.find(**key):
+                    result = run(variant, data, key, options)
+                    book.add(result)
+                    scores = " / ".join(f"{result.percent(part):.1f}" for part in SCORES)
+                    print(f"{data.name}, seed {seed}, {variant.name}: {scores} ({result.seconds:.0f} s)", flush=True)
+
+
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy.study", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("grid", choices=sorted(GRIDS))
     parser.add_argument("--data", type=DataSet.read, nargs="+", required=True, metavar="DIR:KNOWN[:PIXELS]")
     parser.add_argument("--out", type=Path, required=True, help="CSV that collects the rows")
     parser.add_argument("--seeds", type=lambda text: [int(part) for part in text.split(",")], default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="of every variant; default: the recipe's")
+    parser.add_argument("--recipe", help="of every variant; default: its own")
+    parser.add_argument("--shown", action="store_true", help="train nothing, show the rows that are there")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these variants alone")
     parser.add_argument("--labelled", type=int, metavar="N", help="labelled images of a known class; default: half")
     parser.add_argument("--rarer", type=int, default=1, metavar="N", help="keep one in N images of the new classes")
@@ -126,7 +139,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--picture", type=Path, metavar="PNG")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--threads", type=int)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.data = [
         replace(data, labelled=options.labelled, rarer=options.rarer, rehearsal=options.rehearse)
         for data in options.data
@@ -143,13 +156,25 @@ def key_of(variant: Variant, data: DataSet, seed: int, options: argparse.Namespa
         "seed": seed,
         "setup": f"{BACKBONE}, {data.image_size} px, {views}, recipe {variant.recipe}, {data.setup}{blocks}",
         "settings": settings_text(variant.settings),
-        "epochs": recipe_of(variant, options).epochs,
+        "epochs": run_options(variant, data, seed, options).chosen_recipe().epochs,
     }
 
 
-def recipe_of(variant: Variant, options: argparse.Namespace) -> Any:
-    epochs = {"epochs": options.epochs} if options.epochs else {}
-    return choose_recipe(variant.recipe, variant.method, BACKBONE, {**epochs, **variant.settings})
+def run_options(variant: Variant, data: DataSet, seed: int, options: argparse.Namespace) -> RunOptions:
+    """A variant's options, without the number of classes; no label is held out."""
+    return RunOptions(
+        method=variant.method,
+        recipe=variant.recipe,
+        settings={"epochs": options.epochs, **variant.settings} if options.epochs else dict(variant.settings),
+        held_out=0,
+        seed=seed,
+        backbone=BACKBONE,
+        image_size=data.image_size,
+        train_blocks=variant.train_blocks,
+        views=variant.views,
+        cache=options.cache,
+        threads=options.threads,
+    )
 
 
 def run(variant: Variant, data: DataSet, key: dict[str, Any], options: argparse.Namespace) -> Result:
@@ -157,17 +182,7 @@ def run(variant: Variant, data: DataSet, key: dict[str, Any], options: argparse.
     n_classes = truth.n_classes(collection)
     if data.rehearsal:
         collection, truth = rehearse(collection)
-    job = Job(
-        collection,
-        n_classes,
-        method=variant.method,
-        recipe=recipe_of(variant, options),
-        image_size=data.image_size,
-        train_blocks=variant.train_blocks,
-        keeping=ViewStorage(views=variant.views, cache=options.cache),
-        seed=key["seed"],
-        threads=options.threads,
-    )
+    job = Job(collection, run_options(variant, data, key["seed"], options).changed(n_classes=n_classes))
     began = time.monotonic()
     metrics = discover(job, score=scoring(truth)).metrics
     return Result(

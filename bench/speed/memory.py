@@ -1,4 +1,4 @@
-"""Memory of training over kept views, whatever their number: ``python -m bench.memory``.
+"""Memory of training over kept views, whatever their number: ``python -m bench.speed.memory``.
 
 6,000 and 100,000 images with 4 views each (9 and 151 GB as bf16, in sparse files that take no disk), ViT-B/16: the
 loop with every image drawn from, stopped after some steps, then the evaluation of some images. Counted is memory of the
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from transformers import ViTConfig, ViTModel
 
-from bench.contest import Contender, anonymous_mb, answer
+from bench.speed.contest import Contender, anonymous_mb, answer
 
 SIZES, VIEWS, STEPS, EVALUATED = (6_000, 100_000), 4, 10, 1024
 
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.memory", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.memory", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -39,14 +39,14 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def measure(threads: int) -> dict[str, Any]:
     """Megabytes of anonymous memory at most, by number of images."""
-    from bench.kept import write_noise
+    from bench.speed.kept import write_noise
 
     peaks = {}
     with tempfile.TemporaryDirectory() as folder:
         ViTModel(ViTConfig(), add_pooling_layer=False).save_pretrained(Path(folder) / "vit")
         for size in SIZES:
             write_noise(Path(folder) / str(size), size, VIEWS, "bf16", sparse=True)
-            child = Contender("bench.memory", str(size), ["--folder", folder], OMP_NUM_THREADS=str(threads))
+            child = Contender("bench.speed.memory", str(size), ["--folder", folder], OMP_NUM_THREADS=str(threads))
             child.ask()
             peaks[str(size)] = child.ask()["peak_mb"]
             child.close()
@@ -58,15 +58,15 @@ class Enough(Exception):  # noqa: N818
 
 
 def training(folder: Path, n_images: int) -> Callable[[], int]:
-    from bench.kept import trainee_over
+    from bench.speed.kept import learner_over
     from legogcd.methods import ParametricRecipe
     from legogcd.training.loop import train
     from legogcd.training.optimizer import build_optimizer
     from legogcd.vision import KeptViews
 
-    trainee = trainee_over(KeptViews(folder / str(n_images)), folder / "vit", torch.arange(n_images))
+    learner, views = learner_over(KeptViews(folder / str(n_images)), folder / "vit", torch.arange(n_images))
     recipe = ParametricRecipe(epochs=1, learning_rate=1e-4)
-    optimizer = build_optimizer(trainee.tail, trainee.method, recipe)
+    optimizer = build_optimizer(learner.tail, learner.method, recipe)
 
     def work() -> int:
         steps = 0
@@ -79,11 +79,11 @@ def training(folder: Path, n_images: int) -> Callable[[], int]:
 
         hook = optimizer.register_step_post_hook(count)
         try:
-            train(trainee, optimizer, recipe, seed=0)
+            train(learner, views, optimizer, recipe, seed=0)
         except Enough:
             hook.remove()
         chosen = torch.linspace(0, n_images - 1, EVALUATED).long()
-        trainee.features(chosen.numpy())
+        learner.features(views, chosen.numpy())
         return steps
 
     return work

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with and without our allocator settings, by turns: ``python -m bench.allocator``."""
+"""EfficientNet-Lite0 with and without our allocator settings, by turns: ``python -m bench.speed.allocator``."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ print({batch} * {rounds} / (time.perf_counter() - began))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.allocator", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.allocator", description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64)

@@ -1,4 +1,4 @@
-"""What comes once an epoch or once a run at K = 1,000 and N = 100,000, beside the epoch: ``python -m bench.scale``.
+"""What comes once per epoch or run at K = 1,000 and N = 100,000, beside the epoch: ``python -m bench.speed.scale``.
 
 An epoch over kept ViT-B/16 tokens (781 steps of 128 images, and the evaluation) is added up from measured parts. Beside
 it: scoring an epoch (matching, NMI, ARI); the k-means start on the 50,000 images a run clusters; laying out the
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench import step
-from bench.contest import said, spread
+from bench.speed import step
+from bench.speed.contest import said, spread
 from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.evaluation import Scorer
 from legogcd.report.page.findings import unit
@@ -26,7 +26,7 @@ IMAGES, CLASSES, KNOWN, DIM, BATCH = 100_000, 1_000, 500, 768, 128
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.scale", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()

@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from legogcd.methods import PLUG_INS
-from legogcd.vision.views.opening import Views
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -16,7 +13,7 @@ class Variant:
     method: str = "legogcd"
     settings: Mapping[str, Any] = field(default_factory=dict)
     recipe: str = "default"
-    views: Views = 4
+    views: int | Literal["fresh"] = 4
     train_blocks: int = 1
 
 
@@ -27,8 +24,8 @@ def _screened(name: str, method: str = "legogcd", train_blocks: int = 1, **setti
     return Variant(name, method, SCREENED | settings, train_blocks=train_blocks)
 
 
-def _whitened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
-    return _screened(name, method, train_blocks, whitened_dim=64, **settings)
+def _difference(name: str, **settings: Any) -> Variant:
+    return Variant(name, settings={"dkl_form": "paper"} | settings)
 
 
 GRIDS: dict[str, tuple[Variant, ...]] = {
@@ -48,8 +45,6 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         _screened("p̃ at temperature 1", margin_temperature=1.0),
         _screened("no LER", "simgcd+dkl"),
         *(_screened(f"δ = {threshold}", threshold=threshold) for threshold in (0.7, 0.95)),
-        _screened("δ adaptive", "legogcd+adaptive"),
-        _screened("δ adaptive, from epoch 5", "legogcd+adaptive", threshold_warmup_epochs=5),
         _screened("δ = 0.7, from epoch 5", threshold=0.7, threshold_warmup_epochs=5),
         _screened("δ = 0.7, DKL as released", threshold=0.7, dkl_form="released"),
         _screened("δ = 0.7, DKL as released, β = 2", threshold=0.7, dkl_form="released", beta=2.0),
@@ -68,21 +63,10 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
     ),
     "bricks": (
         _screened("LegoGCD"),
-        _whitened("whitened"),
-        *(_whitened(f"whitened + {name}", f"legogcd+{name}") for name in PLUG_INS),
-        _whitened("whitened + prior + consensus", "legogcd+prior+consensus"),
-        _whitened("… 30 epochs", "legogcd+prior+consensus", epochs=30),
-    ),
-    "whitened": (
-        _whitened("whitened"),
-        _whitened("tail's rate × 0.1", tail_rate=0.1),
-        _whitened("two blocks, tail's rate × 0.1", train_blocks=2, tail_rate=0.1),
-        _whitened("ε = 1", mean_entropy_weight=1.0),
-        _whitened("λ = 0.5", supervised_weight=0.5),
-        _whitened("DKL symmetric", dkl_form="symmetric"),
-        _whitened("DKL as released", dkl_form="released"),
-        _whitened("30 epochs", epochs=30),
-        _whitened("30 epochs, rate 0.1", epochs=30, learning_rate=0.1),
+        _screened("prior", "legogcd:prior"),
+        _screened("consensus", "legogcd:consensus"),
+        _screened("prior and consensus", "legogcd:consensus,prior"),
+        _screened("whitened as well", "legogcd+", whitened_dim=64),
     ),
     "balance": (
         Variant("legogcd+", "legogcd+"),
@@ -97,5 +81,18 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
         Variant("SimGCD, the paper's recipe", "simgcd", {"epochs": 30}, "paper"),
+    ),
+    "differences": (  # between LegoGCD's text and its released code, one at a time (docs/paper.md)
+        _difference("LegoGCD, as the paper says"),
+        Variant("LegoGCD, as released", "legogcd-released"),
+        _difference("DKL as released: softmax twice, nothing detached", dkl_form="released"),
+        _difference("MAP with the released sign", margin_form="released", margin_temperature=0.1),
+        _difference("p̃ at temperature 1", margin_temperature=1.0),
+        _difference("MAP as released: sign and p̃", margin_form="released"),
+        _difference("contrastive temperatures as in the text", info_nce_temperature=0.07, sup_con_temperature=1.0),
+        _difference("teacher warm-up by a cosine", teacher_warmup="cosine"),
+        _difference("supervised terms without λ", supervised_scale=1 / 0.35),
+        _difference("no MAP, β = 1 (released ImageNet-1k)", margin_strength=0.0, beta=1.0),
+        Variant("SimGCD: neither LER nor DKL", "simgcd"),
     ),
 }

@@ -1,7 +1,7 @@
-"""Write data sets that come in arrays as folders of pictures, one a class, for ``bench.study``.
+"""Write data sets that come in arrays as folders of pictures, one per class, for ``bench.accuracy.study``.
 
-``python -m bench.sets digits --out DIR`` (scikit-learn's) or ``python -m bench.sets cifar10 --root DIR --images 5000
---out DIR`` (any layout `legogcd datasets check cifar10` accepts; every class gets the same number, the first of it).
+``python -m bench.accuracy.sets digits --out DIR`` (scikit-learn's), or ``… cifar10 --root DIR --images 5000 --out DIR``
+(any layout `legogcd datasets check cifar10` accepts; every class gets the same number, the first of it).
 """
 
 import argparse
@@ -15,7 +15,7 @@ from legogcd.paper.datasets import dataset_named
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.sets", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy.sets", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", choices=["digits", "cifar10"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--root", type=Path, help="where CIFAR-10 is")

@@ -1,4 +1,4 @@
-"""How far a run can be trusted: ``python -m bench.trust DIR --known N`` on a folder with one sub-folder a class.
+"""How far a run can be trusted: ``python -m bench.accuracy.trust DIR --known N``; DIR has one sub-folder per class.
 
 Trains as `legogcd discover` does (a tenth of the labels held out), once as it is and once with 5 % of the labels
 changed to another known class, and prints by seed: the expected calibration error on the unlabelled images, before and
@@ -12,19 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from bench.study import DataSet
+from bench.accuracy.study import DataSet
 from legogcd.collection import Collection, Truth
+from legogcd.collection.group_names import class_names
 from legogcd.evaluation import clustering_accuracy
 from legogcd.evaluation.calibration import Calibration, expected_calibration_error
-from legogcd.methods import choose_recipe
 from legogcd.report.page.findings import unit, wrong_labels
 from legogcd.report.page.sorting import Sorting
-from legogcd.run import Job, Outcome, ViewStorage, discover
-from legogcd.run.folder import class_names
+from legogcd.run import Job, Outcome, RunOptions, discover
 
-FLIPPED = 0.05
+FLIPPED, HELD_OUT = 0.05, 0.1  # shares of the labels
 
 
 def main() -> None:
@@ -39,7 +37,7 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.trust", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy.trust", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("images", type=Path)
     parser.add_argument("--known", type=int, required=True, help="how many sub-folders are known")
     parser.add_argument("--seeds", type=lambda text: [int(part) for part in text.split(",")], default=[0, 1, 2])
@@ -51,23 +49,21 @@ def read_options() -> argparse.Namespace:
 
 
 def job_of(collection: Collection, truth: Truth, seed: int, options: argparse.Namespace) -> Job:
-    return Job(
-        collection,
-        truth.n_classes(collection),
+    chosen = RunOptions(
+        n_classes=truth.n_classes(collection),
         method=options.method,
-        recipe=choose_recipe("default", options.method, "efficientnet-lite0", {}),
         image_size=options.image_size,
-        keeping=ViewStorage(cache=options.cache),
-        held_out=0.1,
+        held_out=HELD_OUT,
+        cache=options.cache,
         seed=seed,
         threads=options.threads,
     )
+    return Job(collection, chosen)
 
 
 def probabilities_of(outcome: Outcome, calibration: Calibration) -> np.ndarray:
     assert outcome.features is not None
-    features = torch.from_numpy(outcome.features(None))
-    return replace(outcome.model, calibration=calibration).classify(features)
+    return replace(outcome.model, calibration=calibration).classify_array(outcome.features)
 
 
 def trust(outcome: Outcome, collection: Collection, truth: Truth) -> str:
@@ -116,7 +112,7 @@ def suspects(outcome: Outcome, collection: Collection, changed: np.ndarray) -> s
         labelled=collection.labelled,
     )
     assert outcome.features is not None
-    listed = [finding.images[0] for finding in wrong_labels(sorting, unit(outcome.features(None)))]
+    listed = [finding.images[0] for finding in wrong_labels(sorting, unit(outcome.features))]
     caught = len(set(listed) & set(changed.tolist()))
     return (
         f"{len(changed)} of {collection.labelled.sum()} labels changed: {caught} of them among the {len(listed)} listed"

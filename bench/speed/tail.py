@@ -1,9 +1,9 @@
-"""A training step and an epoch's evaluation, ours against the published recipe: ``python -m bench.tail``.
+"""A training step and an epoch's evaluation, ours against the published recipe: ``python -m bench.speed.tail``.
 
 Kept:       our loop over kept views in a memory-mapped file, 128 images and two views of each a step: draws, tokens
             off the map, tail, heads, losses, backward, SGD. The file (1.5 GB as bf16) is larger than any cache.
 Fresh:      our loop with views encoded anew, from pictures in memory.
-Plain:      bench.plain on pixels in memory. Its cost is linear in the views, so it is timed on fewer (--plain-views),
+Plain:      `PlainRecipe` on pixels in memory. Its cost is linear in the views, so it is timed on fewer (--plain-views),
             as the fresh step is.
 Evaluation: every image's class from its kept evaluation view; the plain one encodes pixels.
 
@@ -17,17 +17,20 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from transformers import ViTConfig, ViTModel
 
-from bench.contest import PLAIN_ALLOCATOR, Contender, Figures, answer, by_turns, said, spread
+from bench.speed.contest import PLAIN_ALLOCATOR, Contender, Figures, answer, by_turns, said, spread
+
+if TYPE_CHECKING:  # imported where it is used: the plain contenders are free of legogcd
+    from legogcd.training.loop import LabelledViews, Learner
 
 IMAGES, STEPS, KEPT_IMAGES, KEPT_VIEWS, EVALUATED = 128, 20, 1000, 4, 2048
 BELOW_AMX = "AVX512_CORE_BF16"
-GFLOP = {"kept": 0.0957, "plain": 41.0}  # a view's step, counted from the shapes; bench.step has the parts
+GFLOP = {"kept": 0.0957, "plain": 41.0}  # a view's step, counted from the shapes; bench.speed.step has the parts
 
 
 def main() -> None:
@@ -39,7 +42,7 @@ def main() -> None:
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    return options_of("bench.tail", __doc__, repeats=3).parse_args(arguments)
+    return options_of("bench.speed.tail", __doc__, repeats=3).parse_args(arguments)
 
 
 def options_of(module: str, about: str | None, repeats: int) -> argparse.ArgumentParser:
@@ -57,7 +60,7 @@ def options_of(module: str, about: str | None, repeats: int) -> argparse.Argumen
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Everything as one dictionary: seconds a view by contender, ratios, memory, the machine's limits."""
-    from bench.machine import measure as measure_machine
+    from bench.speed.machine import measure as measure_machine
 
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
@@ -68,7 +71,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def prepare(folder: Path) -> None:
     """Random weights and kept noise."""
-    from bench.kept import write_noise
+    from bench.speed.kept import write_noise
 
     torch.manual_seed(0)
     ViTModel(ViTConfig(), add_pooling_layer=False).save_pretrained(folder / "vit")
@@ -83,7 +86,7 @@ def start(name: str, folder: str, options: argparse.Namespace) -> Contender:
     environment = {"OMP_NUM_THREADS": str(options.threads)} | (PLAIN_ALLOCATOR if name.startswith("plain") else {})
     if options.precision == "bf16":
         environment["ONEDNN_MAX_CPU_ISA"] = BELOW_AMX  # some virtual machines promise AMX and die of it
-    return Contender("bench.tail", name, arguments, **environment)
+    return Contender("bench.speed.tail", name, arguments, **environment)
 
 
 def summary(rounds: list[dict[str, Figures]], options: argparse.Namespace) -> dict[str, Any]:
@@ -111,18 +114,18 @@ def kept(dtype: str) -> Callable[[argparse.Namespace], Callable[[], int]]:
     """An epoch of our loop over kept views."""
 
     def build(options: argparse.Namespace) -> Callable[[], int]:
-        from bench.kept import trainee_over
+        from bench.speed.kept import learner_over
         from legogcd.vision import KeptViews
 
         rows = torch.arange(STEPS * IMAGES) % KEPT_IMAGES
-        return epoch(trainee_over(KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision))
+        return epoch(*learner_over(KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision))
 
     return build
 
 
 def fresh(options: argparse.Namespace) -> Callable[[], int]:
     """One step of our loop with fresh views of a batch as large as the plain one's."""
-    from bench.kept import trainee_over
+    from bench.speed.kept import learner_over
     from legogcd.collection import ImageArrays
     from legogcd.vision import Encoder, FreshViews, load_backbone
 
@@ -130,21 +133,21 @@ def fresh(options: argparse.Namespace) -> Callable[[], int]:
     pictures = np.random.default_rng(0).integers(0, 255, (n_images, 256, 256, 3), np.uint8)
     encoder = Encoder(load_backbone(str(options.folder / "vit")), torch.device("cpu"), options.precision)
     source = FreshViews(encoder, ImageArrays.over(pictures))
-    return epoch(trainee_over(source, options.folder / "vit", torch.arange(n_images), options.precision))
+    return epoch(*learner_over(source, options.folder / "vit", torch.arange(n_images), options.precision))
 
 
-def epoch(trainee: Any) -> Callable[[], int]:
+def epoch(learner: "Learner", views: "LabelledViews") -> Callable[[], int]:
     """`legogcd.training.loop.train` for one epoch, again and again."""
     from legogcd.methods import ParametricRecipe
     from legogcd.training.loop import train
     from legogcd.training.optimizer import build_optimizer
 
-    recipe = ParametricRecipe(epochs=1, batch_size=min(IMAGES, len(trainee.rows)), learning_rate=0.001)
-    optimizer = build_optimizer(trainee.tail, trainee.method, recipe)
+    recipe = ParametricRecipe(epochs=1, batch_size=min(IMAGES, len(views.rows)), learning_rate=0.001)
+    optimizer = build_optimizer(learner.tail, learner.method, recipe)
 
     def work() -> int:
-        train(trainee, optimizer, recipe, seed=0)
-        return 2 * len(trainee.rows)
+        train(learner, views, optimizer, recipe, seed=0)
+        return 2 * len(views.rows)
 
     return work
 
@@ -153,18 +156,20 @@ def evaluation(dtype: str) -> Callable[[argparse.Namespace], Callable[[], int]]:
     """Our evaluation after an epoch."""
 
     def build(options: argparse.Namespace) -> Callable[[], int]:
-        from bench.kept import trainee_over
+        from bench.speed.kept import learner_over
         from legogcd.vision import KeptViews
 
         rows = torch.arange(EVALUATED) % KEPT_IMAGES
-        trainee = trainee_over(KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision)
-        return lambda: len(trainee.predict())
+        learner, views = learner_over(
+            KeptViews(options.folder / dtype), options.folder / "vit", rows, options.precision
+        )
+        return lambda: len(learner.predict(views))
 
     return build
 
 
 def plain(options: argparse.Namespace) -> Callable[[], int]:
-    from bench.plain import KNOWN, PlainRecipe
+    from bench.speed.plain import KNOWN, PlainRecipe
 
     recipe, images = PlainRecipe(options.folder / "vit"), torch.randn(options.plain_views, 3, 224, 224)
     labels = torch.randint(KNOWN, (options.plain_views // 2,))
@@ -178,7 +183,7 @@ def plain(options: argparse.Namespace) -> Callable[[], int]:
 
 
 def plain_evaluation(options: argparse.Namespace) -> Callable[[], int]:
-    from bench.plain import PlainRecipe
+    from bench.speed.plain import PlainRecipe
 
     recipe, images = PlainRecipe(options.folder / "vit"), torch.randn(options.plain_views, 3, 224, 224)
     return lambda: len(recipe.predict(images))

@@ -1,11 +1,11 @@
-"""A whole CUB-sized run, ours against the published recipe, from measured parts: ``python -m bench.run``.
+"""A whole CUB-sized run, ours against the published recipe, from measured parts: ``python -m bench.speed.run``.
 
 5,994 images of which 1,500 are labelled, K = 200, 200 epochs of 46 steps of 128 images. Nothing of that length is run:
 each part is timed and multiplied.
 
-Plain = 200 · (46 steps + evaluation), both by views through bench.plain; it evaluates the 4,494 unlabelled images.
+Plain = 200 · (46 steps + evaluation), both by views through `PlainRecipe`; it evaluates the 4,494 unlabelled images.
 Ours  = the V views and the evaluation view of every image, encoded and written (decoding JPEG files of CUB's size,
-        cropping, trunk, disk: `legogcd.vision.keep`) + 200 · (46 steps over kept views + evaluation of all images).
+        cropping, trunk, disk: `encode_missing`) + 200 · (46 steps over kept views + evaluation of all images).
 The plain side is not charged for decoding, cropping or starting up.
 """
 
@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from bench import tail
-from bench.contest import Contender, Figures, answer, by_turns, said, spread
+from bench.speed import tail
+from bench.speed.contest import Contender, Figures, answer, by_turns, said, spread
 
 N_IMAGES, UNLABELLED, EPOCHS, STEPS, VIEWS_A_STEP, KEPT = 5994, 4494, 200, 46, 256, (4, 8)
 FILES = 12  # encoded in one timing, with 4 views each
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    return tail.options_of("bench.run", __doc__, repeats=2).parse_args(arguments)
+    return tail.options_of("bench.speed.run", __doc__, repeats=2).parse_args(arguments)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         names = ("plain", "plain evaluation", "kept bf16", "evaluation bf16")
         contenders = {name: tail.start(name, folder, options) for name in names}
         arguments = ["--folder", folder, "--precision", options.precision]
-        contenders["keeping"] = Contender("bench.run", "keeping", arguments, OMP_NUM_THREADS=str(options.threads))
+        contenders["keeping"] = Contender("bench.speed.run", "keeping", arguments, OMP_NUM_THREADS=str(options.threads))
         rounds = by_turns(contenders, options.repeats)
     return extrapolation(rounds, options.clock) | {"threads": options.threads, "load": os.getloadavg()[0]}
 

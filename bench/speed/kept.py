@@ -1,4 +1,4 @@
-"""Folders of kept ViT-B/16 views made of noise, and a trainee over them, for the benchmarks."""
+"""Folders of kept ViT-B/16 views made of noise, and a learner over them, for the benchmarks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,11 @@ import torch
 
 from legogcd.methods import build_method
 from legogcd.run.runtime import open_runtime
-from legogcd.training.loop import Trainee, ViewSource
+from legogcd.training.loop import LabelledViews, Learner
 from legogcd.vision.backbones import load_backbone
 from legogcd.vision.views.kept import MANIFEST
 from legogcd.vision.views.shards import SHARD_BYTES, Layout, write_sealed, writing
+from legogcd.vision.views.source import ViewSource
 from legogcd.vision.views.tensor_format import StoredTensor
 
 TOKENS, DIM, CLASSES, KNOWN = 197, 768, 200, 100
@@ -38,12 +39,13 @@ def batched(rows: Sequence[int], size: int) -> list[Sequence[int]]:
     return [rows[begin : begin + size] for begin in range(0, len(rows), size)]
 
 
-def trainee_over(source: ViewSource, weights: Path, rows: torch.Tensor, precision: str = "fp32") -> Trainee:
+def learner_over(
+    source: ViewSource, weights: Path, rows: torch.Tensor, precision: str = "fp32"
+) -> tuple[Learner, LabelledViews]:
     """LegoGCD on a ViT-B/16 with K = 200 and 100 known classes, half of the images labelled."""
     torch.manual_seed(0)
     labels = torch.randint(KNOWN, (len(rows),))
     labels[::2] = -1
     tail = load_backbone(str(weights)).tail
-    return Trainee(
-        source, rows, labels, tail, build_method("legogcd", DIM, CLASSES, KNOWN), open_runtime("cpu", precision)
-    )
+    method = build_method("legogcd", DIM, CLASSES, KNOWN)
+    return Learner(tail, method, open_runtime("cpu", precision)), LabelledViews(source, rows, labels)

@@ -1,4 +1,4 @@
-"""How far can these features go? ``python -m bench.probe --data DIR:KNOWN[:PIXELS] …``.
+"""How far can these features go? ``python -m bench.accuracy.probe --data DIR:KNOWN[:PIXELS] …``.
 
 Logistic regression on the untrained features (at length 1), with the true classes of a random half of all images; the
 score is its accuracy on the other half. Category discovery has no labels of new classes, so this is a ceiling to hold
@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from bench.study import BACKBONE, DataSet
+from bench.accuracy.study import BACKBONE, DataSet
 from legogcd.display import Quiet
-from legogcd.run import Job, ViewStorage, prepare
+from legogcd.run import Job, RunOptions, prepare
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.probe", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy.probe", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=DataSet.read, nargs="+", required=True, metavar="DIR:KNOWN[:PIXELS]")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seeds", type=int, default=5, help="how many random halves")
@@ -32,9 +32,8 @@ def untrained_features(data: DataSet, cache: Path | None) -> tuple[np.ndarray, n
     """Features [N, D] at length 1 of a data set's images, the labels they have and their true classes, each [N]."""
     collection, truth = data.open()
     n_classes = truth.n_classes(collection)
-    keeping = ViewStorage(cache=cache)
-    job = Job(collection, n_classes, backbone=BACKBONE, image_size=data.image_size, keeping=keeping)
-    prepared = prepare(job, Quiet())
+    options = RunOptions(n_classes=n_classes, backbone=BACKBONE, image_size=data.image_size, held_out=0, cache=cache)
+    prepared = prepare(Job(collection, options), Quiet())
     return prepared.directions(), prepared.labels, truth.encode(prepared.collection)
 
 

@@ -1,4 +1,4 @@
-"""An iteration of our k-means against faiss and broadcast differences, by turns: ``python -m bench.kmeans``.
+"""An iteration of our k-means against faiss and broadcast differences, by turns: ``python -m bench.speed.kmeans``.
 
 Iteration: every point to its nearest center, every center to the mean of its points; all from the same centers, all
 points unlabelled (labelled ones would spare us work).
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def read_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.kmeans", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.kmeans", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--points", type=int, default=50_000)
     parser.add_argument("--dims", type=int, default=768)
     parser.add_argument("--clusters", type=int, default=200)
@@ -105,7 +105,7 @@ class Contender:
     """A process that times one way of clustering whenever it is asked to."""
 
     def __init__(self, name: str, folder: str, options: argparse.Namespace) -> None:
-        command = [sys.executable, "-m", "bench.kmeans", "--child", name, "--folder", folder]
+        command = [sys.executable, "-m", "bench.speed.kmeans", "--child", name, "--folder", folder]
         for key in ("points", "dims", "clusters", "iterations", "run", "broadcast_points", "clock"):
             command += [f"--{key.replace('_', '-')}", str(getattr(options, key))]
         threads = str(options.threads)

@@ -1,7 +1,7 @@
-"""Where the time of a step over kept views goes, part by part: ``python -m bench.step``.
+"""Where the time of a step over kept views goes, part by part: ``python -m bench.speed.step``.
 
 A part's least time is its operations at the rate of this machine's best products plus its bytes at the rate of a copy
-(bench.machine). ViT-B/16, 128 images, two views of each, float32 products, K = 200; weights and tokens are noise.
+(bench.speed.machine). ViT-B/16, 128 images, two views of each, float32 products, K = 200; weights and tokens are noise.
 """
 
 import argparse
@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from transformers import ViTConfig, ViTModel
 
-from bench.contest import said, spread
-from bench.kept import DIM, KNOWN, TOKENS, trainee_over, write_noise
-from bench.machine import CLOCKS
-from bench.machine import measure as measure_machine
+from bench.speed.contest import said, spread
+from bench.speed.kept import DIM, KNOWN, TOKENS, learner_over, write_noise
+from bench.speed.machine import CLOCKS
+from bench.speed.machine import measure as measure_machine
 from legogcd.methods import ParametricRecipe
-from legogcd.training.loop import Trainee
+from legogcd.training.loop import Learner
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision import KeptViews
 from legogcd.vision.attention import attend
@@ -31,7 +31,7 @@ ATTENTION = HEADS * TOKENS * DIM  # multiplications of one of its two products f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.step", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.step", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
@@ -46,9 +46,9 @@ def measure(repeats: int, threads: int, clock: str, dtype: str) -> dict[str, Any
     with tempfile.TemporaryDirectory() as folder:
         ViTModel(ViTConfig(), add_pooling_layer=False).save_pretrained(Path(folder) / "vit")
         source = KeptViews(write_noise(Path(folder) / "kept", KEPT_IMAGES, 4, dtype))
-        trainee = trainee_over(source, Path(folder) / "vit", torch.arange(KEPT_IMAGES))
-        times = Parts(trainee).times(repeats, CLOCKS[clock])
-    least = least_milliseconds(machine, source._files[1].tensor.bytes_per_view)
+        learner, _ = learner_over(source, Path(folder) / "vit", torch.arange(KEPT_IMAGES))
+        times = Parts(learner, source).times(repeats, CLOCKS[clock])
+    least = least_milliseconds(machine, source.layout.tensors[1].bytes_per_view)
     return {
         "threads": threads,
         "clock": clock,
@@ -63,9 +63,9 @@ def measure(repeats: int, threads: int, clock: str, dtype: str) -> dict[str, Any
 class Parts:
     """A step taken apart; what cannot run alone is a difference of two that can."""
 
-    def __init__(self, trainee: Trainee) -> None:
-        self.trainee = trainee
-        self.optimizer = build_optimizer(trainee.tail, trainee.method, ParametricRecipe(learning_rate=1e-3))
+    def __init__(self, learner: Learner, source: KeptViews) -> None:
+        self.learner, self.source = learner, source
+        self.optimizer = build_optimizer(learner.tail, learner.method, ParametricRecipe(learning_rate=1e-3))
         self.generator = torch.Generator().manual_seed(0)
         self.labels = torch.randint(KNOWN, (IMAGES,))
         self.labels[::2] = -1
@@ -80,7 +80,7 @@ class Parts:
         return {part: [one[part] for one in rounds] for part in rounds[0]}
 
     def _round(self, clock: Callable[[], float]) -> dict[str, float]:
-        method: Any = self.trainee.method
+        method: Any = self.learner.method
 
         def timed(work: Callable[[], Any]) -> tuple[float, Any]:
             began = clock()
@@ -88,10 +88,10 @@ class Parts:
             return 1e3 * (clock() - began), result
 
         rows = torch.randint(KEPT_IMAGES, (IMAGES,), generator=self.generator)
-        draw, state = timed(lambda: self.trainee.source.pair(rows, self.generator))
+        draw, state = timed(lambda: self.source.pair(rows, self.generator))
         forwards, pooled = timed(lambda: attend(self.queries, state[1], torch.float32))
         backwards, _ = timed(lambda: pooled.backward(self.slope))
-        tail, _ = timed(lambda: self.trainee.tail(state).backward(self.feature_slope))
+        tail, _ = timed(lambda: self.learner.tail(state).backward(self.feature_slope))
         projector, _ = timed(lambda: method.projector(self.features).sum().backward())
         heads, _ = timed(lambda: method.step(self.features, self.labels, 0, rows).loss.backward())
         update, _ = timed(self.optimizer.step)
@@ -109,8 +109,8 @@ class Parts:
         }
 
     def _step(self, rows: torch.Tensor) -> None:
-        features = self.trainee.tail(self.trainee.source.pair(rows, self.generator)).unflatten(0, (2, IMAGES))
-        loss = self.trainee.method.step(features, self.labels, 0, rows).loss
+        features = self.learner.tail(self.source.pair(rows, self.generator)).unflatten(0, (2, IMAGES))
+        loss = self.learner.method.step(features, self.labels, 0, rows).loss
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()

@@ -1,6 +1,6 @@
-"""Image files to what a training run keeps of them, against a plain loop, by turns: ``python -m bench.encode``.
+"""Image files to what a training run keeps of them, against a plain loop, by turns: ``python -m bench.speed.encode``.
 
-Ours:  `Encoder.stream` for one view an image; `keep`, which writes to disk, for the evaluation view and V random ones.
+Ours:  `Encoder.stream` for one view per image; `encode_missing`, which writes, for the evaluation view and V more.
 Plain: Pillow opens, converts, resizes (bicubic) and crops one image after the other; the package's EfficientNet-Lite0
        (``extract_features``) takes batches of the best of three sizes. An image is decoded once for all its views.
 Each run is a process of its own; the plain one has the system's allocator as it is. Without ``--images`` the photos are
@@ -24,7 +24,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from bench.contest import PLAIN_ALLOCATOR, said, spread
+from bench.speed.contest import PLAIN_ALLOCATOR, said, spread
 
 SIDE, RESIZE = 224, 256
 SIZES = {"1600 × 1200": (1600, 1200), "500 × 375": (500, 375)}
@@ -69,7 +69,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.encode", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.encode", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--images", type=Path, help="a folder of images instead of made-up ones")
     parser.add_argument("--count", type=int, default=96, help="images in a run; a quarter of them for several views")
     parser.add_argument("--views", type=int, default=4, help="random views kept besides the evaluation view")
@@ -113,7 +113,7 @@ def compare(images: Path, views: int, batch: int, options: argparse.Namespace) -
 def child(side: str, images: Path, views: int, batch: int, options: argparse.Namespace) -> Run:
     count = options.count // 4 if views else options.count
     given = {"side": side, "images": images, "views": views, "batch": batch, "count": max(count, COMPARED)}
-    command = [sys.executable, "-m", "bench.encode", *(f"--{name}={value}" for name, value in given.items())]
+    command = [sys.executable, "-m", "bench.speed.encode", *(f"--{name}={value}" for name, value in given.items())]
     environment = os.environ | (PLAIN_ALLOCATOR if side == "plain" else dict.fromkeys(PLAIN_ALLOCATOR, ""))
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return Run(*json.loads(done.stdout))

@@ -1,4 +1,4 @@
-"""What this machine can do at most: ``python -m bench.machine``. Shares of it stand beside the other figures.
+"""What this machine can do at most: ``python -m bench.speed.machine``. Shares of it stand beside the other figures.
 
 Products: float32, 2048 × 2048 × 2048. Copy: 512 MB to another 512 MB, bytes read plus bytes written; no cache holds it.
 """
@@ -39,7 +39,7 @@ def best(work: Callable[[], object], clock: Callable[[], float], repeats: int) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.machine", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.machine", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     options = parser.parse_args()

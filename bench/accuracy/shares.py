@@ -1,8 +1,8 @@
-"""Which share of the unlabelled images is of known classes, found and true: ``python -m bench.shares --data …``.
+"""The share of the unlabelled images that is of known classes, found and true: ``python -m bench.accuracy.shares``.
 
-What ``legogcd+`` finds before it trains (``legogcd/methods/known_share.py``), beside the truth, on each data set as it
-is (half of the known classes' images labelled), with ten labelled images a class, and with new classes ten times rarer
-too.
+What ``legogcd+`` finds before it trains (``legogcd/methods/legogcd_plus/known_share.py``), beside the truth, on each
+data set as it is (half of the known classes' images labelled), with ten labelled images per class, and with new classes
+ten times rarer too.
 """
 
 import argparse
@@ -11,15 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.probe import untrained_features
-from bench.study import BACKBONE, DataSet
+from bench.accuracy.probe import untrained_features
+from bench.accuracy.study import BACKBONE, DataSet
 from legogcd.methods import choose_recipe
 from legogcd.methods.legogcd_plus.known_share import known_share
 from legogcd.methods.legogcd_plus.whitening import Whitening
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.shares", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.accuracy.shares", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--data", type=DataSet.read, nargs="+", required=True, metavar="DIR:KNOWN[:PIXELS]")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seeds", type=int, default=3, help="how many ways to leave labelled images out")
