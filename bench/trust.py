@@ -19,8 +19,9 @@ from legogcd.collection import Collection, Truth
 from legogcd.evaluation import clustering_accuracy
 from legogcd.evaluation.calibration import Calibration, expected_calibration_error
 from legogcd.methods import choose_recipe
-from legogcd.report.page.findings import unit, wrong_labels
-from legogcd.report.page.sorting import Sorting
+from legogcd.report.page.findings import wrong_labels
+from legogcd.report.page.group_means import directions
+from legogcd.report.page.grouped_images import GroupedImages
 from legogcd.run import Job, KeepingRules, Outcome, discover
 from legogcd.run.folder import class_names
 
@@ -105,7 +106,7 @@ def suspects(outcome: Outcome, collection: Collection, changed: np.ndarray) -> s
     found = outcome.discovery
     belief = probabilities_of(outcome, outcome.model.calibration)
     groups = tuple(class_names(collection.known, belief.shape[1]))
-    sorting = Sorting(
+    sorting = GroupedImages(
         names=found.names,
         groups=groups,
         known=np.arange(len(groups)) < collection.n_known,
@@ -116,7 +117,7 @@ def suspects(outcome: Outcome, collection: Collection, changed: np.ndarray) -> s
         labelled=collection.labelled,
     )
     assert outcome.features is not None
-    listed = [finding.images[0] for finding in wrong_labels(sorting, unit(outcome.features(None)))]
+    listed = [finding.images[0] for finding in wrong_labels(sorting, directions(outcome.features(None)))]
     caught = len(set(listed) & set(changed.tolist()))
     return (
         f"{len(changed)} of {collection.labelled.sum()} labels changed: {caught} of them among the {len(listed)} listed"

@@ -21,6 +21,7 @@ from legogcd.run.folder import CHECKPOINT, check_free
 from legogcd.run.model import Model
 from legogcd.run.options import RunOptions
 from legogcd.run.runtime import Runtime, open_runtime
+from legogcd.run.trust import remember_root
 from legogcd.training.draw import clustering_images
 from legogcd.training.held_out import hold_out
 from legogcd.training.journal import Journal
@@ -173,6 +174,7 @@ def discover(
     model, config, journal = prepared.model(), prepared.config(), None
     if out is not None:
         begin_run(out, config, resume)
+        remember_root(out, config.images.root, config.options.backbone)
         journal = Journal(out)
         journal.time("views", prepared.opened.seconds)
     metrics = _train(prepared, model.method, journal, score, display)
@@ -209,6 +211,7 @@ def prepare(job: Job, display: Quiet) -> Prepared:
 def save_run(outcome: Outcome, out: Path) -> None:
     """Write the run folder of an outcome that was computed without one."""
     begin_run(out, outcome.config, resume=False)
+    remember_root(out, outcome.config.images.root, outcome.config.options.backbone)
     journal = Journal(out)
     for metrics in outcome.metrics:
         journal.add(metrics)

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 from run_configs import run_config
 
-from legogcd.collection import ImageFiles
+from legogcd.collection import ImageFiles, Images
+from legogcd.report.page import PageImages
 from legogcd.run.config import ImagesRecord, write_config
 from legogcd.run.discovery import Discovery, write_predictions
 
@@ -27,6 +28,10 @@ class Finished:
     probabilities: np.ndarray
     wrong_label: int
     duplicates: tuple[int, int]
+
+    def shown(self, images: Images | None = None) -> PageImages:
+        """What a report is made of, with the pictures or with others."""
+        return PageImages(images or self.images, self.features, self.probabilities)
 
 
 def write_run(root: Path, per_group: int = 30) -> Finished:

@@ -12,16 +12,16 @@ from legogcd.report.page.findings import (
     groups_like_two,
     near_duplicates,
     outliers,
-    unit,
     wrong_labels,
 )
+from legogcd.report.page.group_means import directions
+from legogcd.report.page.grouped_images import GroupedImages
 from legogcd.report.page.layout_map import GRID, map_points
-from legogcd.report.page.sorting import Sorting
 
 
-def sorting_of(group: np.ndarray, belief: np.ndarray, n_known: int, labelled: np.ndarray | None = None) -> Sorting:
+def grouped(group: np.ndarray, belief: np.ndarray, n_known: int, labelled: np.ndarray | None = None) -> GroupedImages:
     groups = belief.shape[1]
-    return Sorting(
+    return GroupedImages(
         names=tuple(f"{row}.jpg" for row in range(len(group))),
         groups=tuple(f"group {number}" for number in range(groups)),
         known=np.arange(groups) < n_known,
@@ -37,7 +37,7 @@ def blobs(sizes: list[int], centers: np.ndarray, noise: float, seed: int = 0) ->
     """Directions [N, D] around some centers, and whose center each has."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     points = centers[group] + np.random.default_rng(seed).normal(0, noise, (len(group), centers.shape[1]))
-    return unit(points), group
+    return directions(points), group
 
 
 def sure(group: np.ndarray, n_groups: int, share: float = 0.9) -> np.ndarray:
@@ -53,7 +53,7 @@ def slow_doubts(group: np.ndarray, units: np.ndarray, labelled: np.ndarray) -> l
         for number in np.unique(group[labelled]):
             others = [i for i in range(len(group)) if group[i] == number and i != row]
             if others:
-                alike[number] = float(units[row] @ unit(units[others].mean(0)[None])[0])
+                alike[number] = float(units[row] @ directions(units[others].mean(0)[None])[0])
         own = alike.pop(group[row], None)
         if own is not None and alike:
             doubts.append((max(alike.values()) - own, int(row)))
@@ -66,7 +66,7 @@ def test_labels_that_look_like_another_group_come_most_doubtful_first() -> None:
     group[[4, 50, 100]] = [1, 2, 0]  # labelled wrong
     group[[5, 51]] = [1, 2]  # sorted wrong, but no label
     group[[7, 9, 11, 13]] = 3  # a new group that looks like group 0 is no other label
-    found = wrong_labels(sorting_of(group, sure(group, 4), 3, labelled), units)
+    found = wrong_labels(grouped(group, sure(group, 4), 3, labelled), units)
     assert {finding.images[0] for finding in found} == {4, 50, 100}
     expected = [row for lead, row in slow_doubts(group, units, labelled) if lead >= 0.03][:3]
     assert [finding.images[0] for finding in found] == expected
@@ -77,21 +77,21 @@ def test_labels_that_look_like_another_group_come_most_doubtful_first() -> None:
 
 def test_right_labels_are_not_doubted_and_a_class_of_one_cannot_be() -> None:
     units, group = blobs([30, 30, 1], np.eye(3), 0.1)
-    assert wrong_labels(sorting_of(group, sure(group, 3), 3, np.ones(61, bool)), units) == []
+    assert wrong_labels(grouped(group, sure(group, 3), 3, np.ones(61, bool)), units) == []
 
 
 def test_no_more_than_a_twentieth_of_the_labels_is_called_wrong() -> None:
     for count, most in ((40, 2), (5000, 50)):
         units, truth = blobs([count // 2, count // 2], np.eye(2), 0.05)
         group = np.where(np.arange(count) % 4 == 0, 1 - truth, truth)  # a quarter is wrong
-        assert len(wrong_labels(sorting_of(group, sure(group, 2), 2, np.ones(count, bool)), units)) == most
+        assert len(wrong_labels(grouped(group, sure(group, 2), 2, np.ones(count, bool)), units)) == most
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40))
 def test_duplicates_are_the_pairs_with_parallel_features_and_equal_fingerprints(seed: int, count: int) -> None:
     random = np.random.default_rng(seed)
-    units = unit(random.normal(size=(count, 3)))  # three dimensions: parallel ones happen
+    units = directions(random.normal(size=(count, 3)))  # three dimensions: parallel ones happen
     bits = random.integers(0, 2, (4, 63))[random.integers(0, 4, count)]
     expected: list[set[int]] = []
     for first, second in combinations(range(count), 2):
@@ -100,21 +100,21 @@ def test_duplicates_are_the_pairs_with_parallel_features_and_equal_fingerprints(
             joined = [found for found in expected if {first, second} & found]
             expected = [found for found in expected if found not in joined] + [{first, second}.union(*joined)]
     group = np.zeros(count, int)
-    found = near_duplicates(sorting_of(group, np.ones((count, 1)), 1), units, lambda rows: bits[rows])
+    found = near_duplicates(grouped(group, np.ones((count, 1)), 1), units, lambda rows: bits[rows])
     assert sorted(sorted(finding.images) for finding in found) == sorted(sorted(rows) for rows in expected)
 
 
 def test_the_same_picture_in_two_categories_comes_first() -> None:
-    units = unit(np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0.02, 1, 0], [0, 0, 1]]))
+    units = directions(np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0.02, 1, 0], [0, 0, 1]]))
     group = np.array([0, 0, 0, 1, 1])
-    found = near_duplicates(sorting_of(group, sure(group, 2), 2), units, lambda rows: np.zeros((len(rows), 63)))
+    found = near_duplicates(grouped(group, sure(group, 2), 2), units, lambda rows: np.zeros((len(rows), 63)))
     assert [(finding.images, finding.groups) for finding in found] == [((2, 3), (0, 1)), ((0, 1), (0,))]
 
 
 def test_pictures_that_cannot_be_read_are_no_duplicates() -> None:
     units = np.tile([[1.0, 0.0]], (4, 1))
     group = np.zeros(4, int)
-    unread = near_duplicates(sorting_of(group, np.ones((4, 1)), 1), units, lambda rows: np.full((len(rows), 63), -1))
+    unread = near_duplicates(grouped(group, np.ones((4, 1)), 1), units, lambda rows: np.full((len(rows), 63), -1))
     assert unread == []
 
 
@@ -125,13 +125,13 @@ def test_an_outlier_is_both_doubtful_and_far_from_its_center() -> None:
     units[6], belief[6] = np.eye(8)[6], [0.55, 0.45]  # far and doubtful
     belief[7] = [0.6, 0.4]  # doubtful, but typical
     belief[100:112] = [0.3, 0.7]
-    assert [finding.images for finding in outliers(sorting_of(group, belief, 1), units)] == [(6,)]
+    assert [finding.images for finding in outliers(grouped(group, belief, 1), units)] == [(6,)]
 
 
 def test_a_group_of_two_kinds_is_told_from_groups_of_one() -> None:
     units, kind = blobs([40, 25, 60], np.eye(3, 32), 0.15)
     group = np.where(kind == 2, 1, 0)  # the first two kinds are in one group
-    found = groups_like_two(sorting_of(group, sure(group, 2), 1), units)
+    found = groups_like_two(grouped(group, sure(group, 2), 1), units)
     assert [finding.groups for finding in found] == [(0,)]
     assert found[0].values[1:] == (40, 25)
     assert set(kind[list(found[0].images[:3])]) == {0}
@@ -141,9 +141,9 @@ def test_a_group_of_two_kinds_is_told_from_groups_of_one() -> None:
 def test_one_kind_in_two_groups_is_found_unless_both_are_known() -> None:
     units, kind = blobs([80, 40], np.eye(2, 32), 0.15)
     group = np.where(kind == 1, 2, np.arange(len(kind)) % 2)  # the first kind is cut at random
-    sorting = sorting_of(group, sure(group, 3), 1)
-    assert [finding.groups for finding in groups_like_one(sorting, units)] == [(0, 1)]
-    assert groups_like_one(sorting_of(group, sure(group, 3), 2), units) == []
+    images = grouped(group, sure(group, 3), 1)
+    assert [finding.groups for finding in groups_like_one(images, units)] == [(0, 1)]
+    assert groups_like_one(grouped(group, sure(group, 3), 2), units) == []
 
 
 def test_the_map_keeps_kinds_apart_and_is_always_the_same() -> None:
@@ -168,4 +168,4 @@ def test_a_large_collections_map_places_the_rest_beside_its_neighbors(monkeypatc
 def test_a_map_of_few_or_equal_images_is_drawn_all_the_same(count: int) -> None:
     assert map_points(np.ones((count, 3))).shape == (count, 2)
     assert map_points(np.eye(2)[np.arange(count) % 2]).shape == (count, 2)
-    assert map_points(unit(np.random.default_rng(0).normal(size=(count, 3)))).shape == (count, 2)
+    assert map_points(directions(np.random.default_rng(0).normal(size=(count, 3)))).shape == (count, 2)

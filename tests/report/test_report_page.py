@@ -15,7 +15,7 @@ from PIL import Image
 from legogcd.collection import ImageFiles, as_images
 from legogcd.edits import Merge, Name
 from legogcd.errors import UserError
-from legogcd.report.page import build_report, report_run
+from legogcd.report.page import PageImages, build_report, report_run
 from legogcd.report.page.repeat import repeat_command
 from legogcd.report.page.thumbnails import make_thumbnails
 from legogcd.run.categories import append_edit
@@ -52,7 +52,7 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def page(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("page") / "report.html"
-    build_report(finished.folder, finished.features, finished.probabilities, finished.images, out)
+    build_report(finished.folder, finished.shown(), out)
     return out.read_text("utf-8")
 
 
@@ -113,7 +113,7 @@ def test_every_button_and_field_can_be_named(page: str) -> None:
 
 
 def test_the_same_run_gives_the_same_bytes(page: str, finished: Any, tmp_path: Path) -> None:
-    build_report(finished.folder, finished.features, finished.probabilities, finished.images, tmp_path / "again.html")
+    build_report(finished.folder, finished.shown(), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text("utf-8") == page
 
 
@@ -124,7 +124,7 @@ def test_names_and_merges_made_since_are_followed(finished: Any, tmp_path: Path)
         (folder / file.name).write_bytes(file.read_bytes())
     append_edit(folder, Name("new-001", "snowy owl"))
     append_edit(folder, Merge("owl", ("new-002",)))
-    build_report(folder, finished.features, finished.probabilities, finished.images, tmp_path / "report.html")
+    build_report(folder, finished.shown(), tmp_path / "report.html")
     data = Reader((tmp_path / "report.html").read_text("utf-8")).json("data")
     assert data["groups"][0] == "owl"
     assert data["groups"][2:] == ["snowy owl"]
@@ -136,7 +136,7 @@ def test_names_and_merges_made_since_are_followed(finished: Any, tmp_path: Path)
 
 def test_pictures_that_are_gone_leave_a_page_that_says_so(finished: Any, tmp_path: Path) -> None:
     gone = ImageFiles(tmp_path, finished.images.names)
-    build_report(finished.folder, finished.features, finished.probabilities, gone, tmp_path / "report.html")
+    build_report(finished.folder, finished.shown(gone), tmp_path / "report.html")
     text = Reader((tmp_path / "report.html").read_text("utf-8")).text
     assert "0 of 120 images have a thumbnail in this page. 120 could not be read." in text
 
@@ -155,7 +155,9 @@ def test_thumbnails_stay_within_the_budget_and_featured_ones_come_first() -> Non
 def test_arrays_of_another_run_are_refused(finished: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="do not belong to this run"):
         build_report(
-            finished.folder, finished.features[:-1], finished.probabilities, finished.images, tmp_path / "report.html"
+            finished.folder,
+            PageImages(finished.images, finished.features[:-1], finished.probabilities),
+            tmp_path / "report.html",
         )
 
 
@@ -202,7 +204,7 @@ def test_an_unreadable_picture_does_not_stop_the_report(finished: Any, tmp_path:
         else:
             Image.new("RGB", (20, 20), (number, 0, 0)).save(path, format="PNG")
     images = ImageFiles(tmp_path / "pictures", finished.images.names)
-    build_report(finished.folder, finished.features, finished.probabilities, images, tmp_path / "report.html")
+    build_report(finished.folder, finished.shown(images), tmp_path / "report.html")
     reader = Reader((tmp_path / "report.html").read_text("utf-8"))
     assert reader.json("thumbnails-0")[20] == ""
     assert "119 of 120 images have a thumbnail in this page. 1 could not be read." in reader.text
