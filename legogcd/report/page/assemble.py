@@ -167,7 +167,12 @@ def _numbers(images: GroupedImages, calibration: Calibration) -> list[tuple[str,
     return [
         ("images", len(images.names), "in all", "all"),
         ("labelled", int(images.labelled.sum()), "with a label you gave", "labelled"),
-        ("known found", int((in_known & unlabelled).sum()), f"in {int(images.known.sum())} known classes", "known"),
-        ("new groups", int((~images.known).sum()), f"with {int((~in_known).sum())} images", "new"),
+        (
+            "known found",
+            int((in_known & unlabelled).sum()),
+            f"in {counted(int(images.known.sum()), 'known class')}",
+            "known",
+        ),
+        ("new groups", int((~images.known).sum()), f"with {counted(int((~in_known).sum()), 'image')}", "new"),
         ("unsure", int(unsure.sum()), f"best guess below {100 * calibration.threshold:.0f} %", "unsure"),
     ]
