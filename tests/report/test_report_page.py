@@ -1,15 +1,14 @@
 """The page as a file: complete, safe with any file name, small, the same every time."""
 
-import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from page_reader import Reader
 from PIL import Image
 
 from legogcd.collection import ImageFiles, as_images
@@ -20,33 +19,6 @@ from legogcd.report.page.repeat import repeat_command
 from legogcd.report.page.thumbnails import make_thumbnails
 from legogcd.run.categories import append_edit
 from legogcd.run.config import read_config
-
-
-class Reader(HTMLParser):
-    """Elements and attributes of a page, the text people see, and the data in its scripts."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text, self.scripts = "", []  # type: str, list[tuple[dict[str, str | None], str]]
-        self._inside = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._inside = tag if tag in ("script", "style") else ""
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "script":
-            self.scripts.append((self.tags[-1][1], data))
-        elif not self._inside:
-            self.text += data
-
-    def json(self, identifier: str) -> Any:
-        return json.loads(next(text for attributes, text in self.scripts if attributes.get("id") == identifier))
 
 
 @pytest.fixture(scope="module")
