@@ -1,4 +1,4 @@
-"""Whether a training collapsed: the model calls everything the same, or is equally sure of everything.
+"""Whether a training came to nothing: all images called the same, equally sure of all, or nothing new found.
 
 Skewed data are no collapse. That nearly all images are in one class means little by itself; that images *labelled*
 otherwise are put there too cannot be honest. Where labels cannot tell, only what no data explain counts.
@@ -16,21 +16,25 @@ _NEARLY_ALL = 0.95  # of the images labelled otherwise that are put into one cla
 _FEWEST_LABELLED = 5  # images labelled otherwise, and
 _LEAST_LABELLED = 0.2  # of all labelled ones, from which labels can tell: a rare class alone may simply not be learned
 _FEWEST = 20  # images that say something about a model when no label does
+_FEWEST_A_GROUP = 10  # images per new class asked for, from which none at all is odd
 _ROUNDING = 1e-4  # of predictions.csv: confidences that differ less are equal
 _LIKE_A_GUESS = 1.5  # times 1/K, the confidence of a guess among K classes; k-means says 1 of every image
 _ADVICE = "; try a smaller learning rate, for example --set learning_rate=0.01, or more epochs"
 
 
-def collapse_of_table(table: pd.DataFrame, n_classes: int) -> str | None:
-    """What to say of a collapsed run, from the columns of predictions.csv; None if it did not collapse.
+def collapse_of_table(table: pd.DataFrame, n_classes: int, n_known: int) -> str | None:
+    """What to say of a run that came to nothing, in one line with what to try; None of any other.
+
+    ``table`` has the columns of predictions.csv; ``n_classes`` were asked for, ``n_known`` of them known.
 
     >>> found = pd.DataFrame({"category": ["owl", "hawk"] * 20, "status": "labelled", "predicted": "owl"})
-    >>> collapse_of_table(found.assign(confidence=0.9), n_classes=3).split(":")[0]
+    >>> collapse_of_table(found.assign(confidence=0.9), n_classes=3, n_known=2).split(":")[0]
     'the training collapsed'
     """
-    labelled = (table["status"] == "labelled").to_numpy(bool)
+    labelled, novel = ((table["status"] == status).to_numpy(bool) for status in ("labelled", "novel"))
     predicted, confidence, labels = (table[name].to_numpy() for name in ("predicted", "confidence", "category"))
-    return collapse_sentence(predicted, confidence, labels, labelled, n_classes)
+    collapsed = collapse_sentence(predicted, confidence, labels, labelled, n_classes)
+    return collapsed or no_new_groups(novel[~labelled], n_classes - n_known)
 
 
 def collapse_sentence(
@@ -54,6 +58,19 @@ def collapse_sentence(
         or _all_in_one(predicted, labels, labelled, n_classes)
     )
     return f"the training collapsed: {reason}{_ADVICE}" if reason else None
+
+
+def no_new_groups(novel: NDArray[np.bool_], n_new: int) -> str | None:
+    """What to say if none of the unlabelled images is in a new group, though several were asked for; else None.
+
+    ``novel`` [N] tells which unlabelled images are. It may be honest, so it is called nothing worse than it is.
+    """
+    if n_new < 2 or len(novel) < max(_FEWEST, _FEWEST_A_GROUP * n_new) or novel.any():
+        return None
+    return (
+        f"no new group was found: all {len(novel)} unlabelled images are in known classes, though {n_new} new "
+        f"classes were asked for{_ADVICE}, if there should be some"
+    )
 
 
 def _no_numbers(confidence: NDArray[np.floating]) -> str | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legogcd.evaluation.collapse import collapse_of_table, collapse_sentence
+from legogcd.evaluation.collapse import collapse_of_table, collapse_sentence, no_new_groups
 
 N_KNOWN = 5
 
@@ -121,8 +121,35 @@ def test_names_of_a_table_are_compared_as_class_ids_are() -> None:
             "confidence": np.linspace(0.5, 1, 100),
         }
     )
-    said = collapse_of_table(table, 4)
+    said = collapse_of_table(table, 4, 3)
     assert said is not None
     assert "20 of the 20 labelled as another class" in said
-    assert collapse_of_table(table.assign(predicted=table["category"]), 4) is None
-    assert collapse_of_table(table[:0], 4) is None
+    assert collapse_of_table(table.assign(predicted=table["category"]), 4, 3) is None
+    assert collapse_of_table(table[:0], 4, 2) is None
+
+
+def test_several_new_classes_asked_for_and_none_found_is_said_but_not_called_a_collapse() -> None:
+    none = np.zeros(100, bool)
+    said = no_new_groups(none, 5)
+    assert said is not None
+    assert said.startswith("no new group was found: all 100 unlabelled images are in known classes, though 5 new")
+    assert no_new_groups(none, 1) is None  # one rare class may be missing
+    assert no_new_groups(none[:49], 5) is None  # too few to tell
+    assert no_new_groups(np.arange(100) == 7, 5) is None
+
+
+def test_a_table_without_new_groups_is_told_by_its_unlabelled_images() -> None:
+    table = pd.DataFrame(
+        {
+            "category": ["owl", "hawk"] * 50,
+            "status": ["labelled"] * 40 + ["known"] * 60,
+            "predicted": ["owl", "hawk"] * 50,
+            "confidence": np.linspace(0.5, 1, 100),
+        }
+    )
+    said = collapse_of_table(table, 5, 2)
+    assert said is not None
+    assert "all 60 unlabelled images are in known classes, though 3 new" in said
+    assert collapse_of_table(table, 3, 2) is None
+    table.loc[99, ["category", "status"]] = "new-001", "novel"
+    assert collapse_of_table(table, 5, 2) is None
