@@ -1,5 +1,6 @@
 """What the report finds suspicious, on features whose answer is known."""
 
+from importlib import import_module
 from itertools import combinations
 
 import numpy as np
@@ -144,6 +145,102 @@ def test_one_kind_in_two_groups_is_found_unless_both_are_known() -> None:
     images = grouped(group, sure(group, 3), 1)
     assert [finding.groups for finding in groups_like_one(images, units)] == [(0, 1)]
     assert groups_like_one(grouped(group, sure(group, 3), 2), units) == []
+
+
+def at_angles(*degrees: float) -> np.ndarray:
+    """Directions in a plane."""
+    turned = np.radians(degrees)
+    return np.stack([np.cos(turned), np.sin(turned)], axis=1)
+
+
+def test_another_class_must_be_nearer_by_more_than_a_hair_than_the_rest_of_the_own_one() -> None:
+    """The image to judge is left out of its own class: its own share in a class of two would hide any mistake."""
+    group = np.array([0, 0, 1, 1])
+    labelled = np.ones(4, bool)
+    found = wrong_labels(grouped(group, sure(group, 2), 2, labelled), at_angles(0, 50, 80, 90))
+    assert [finding.images for finding in found] == [(1,)]
+    assert found[0].groups == (0, 1)
+    np.testing.assert_allclose(found[0].values, np.cos(np.radians([35, 50])), rtol=1e-6)
+    nearly = at_angles(0, 43, 80, 90)  # cos 42° against cos 43°: nearer, but by 0.012
+    assert wrong_labels(grouped(group, sure(group, 2), 2, labelled), nearly) == []
+
+
+def test_duplicates_in_one_category_come_by_how_alike_the_least_alike_are() -> None:
+    units = np.zeros((7, 6))
+    units[:3, :2] = at_angles(0, 10, 17)
+    units[3:5, 2:4] = at_angles(0, 3)
+    units[5:, 4:] = at_angles(0, 90)
+    group = np.zeros(7, int)
+    found = near_duplicates(grouped(group, np.ones((7, 1)), 1), units, lambda rows: np.zeros((len(rows), 63)))
+    assert [finding.images for finding in found] == [(3, 4), (0, 1, 2)]
+    np.testing.assert_allclose([finding.values[0] for finding in found], np.cos(np.radians([3, 17])))
+
+
+def test_large_collections_are_searched_for_duplicates_within_what_the_model_calls_one_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(import_module("legogcd.report.page.findings.near_duplicates"), "_ALL_PAIRS", 5)
+    units = np.repeat(np.eye(3), 2, axis=0)
+    predicted = np.array([0, 0, 0, 1, 1, 1])
+    found = near_duplicates(
+        grouped(np.zeros(6, int), sure(predicted, 2), 1), units, lambda rows: np.zeros((len(rows), 63))
+    )
+    assert [finding.images for finding in found] == [(0, 1), (4, 5)]
+
+
+def test_the_farthest_outlier_comes_first_with_the_share_of_images_that_are_more_typical() -> None:
+    units, group = blobs([60, 60], np.eye(2, 8), 0.05)
+    belief = sure(group, 2)
+    for row, far in ((6, 0.6), (9, 0.0)):
+        units[row] = directions(np.array([[far, 0, 0, 0, 0, 0, 0, 1.0]]))[0]
+        belief[row] = [0.55, 0.45]
+    belief[100:112] = [0.3, 0.7]
+    found = outliers(grouped(group, belief, 1), units)
+    assert [finding.images for finding in found] == [(9,), (6,)]
+    assert [finding.groups for finding in found] == [(0,), (0,)]
+    np.testing.assert_allclose([finding.values for finding in found], [(0.55, 59 / 60), (0.55, 58 / 60)])
+
+
+def test_an_outlier_is_far_from_where_the_images_of_a_group_are_not_where_the_model_sees_them() -> None:
+    """Labels decide where a group is: images of another class that the model takes for it do not move its center."""
+    units, group = blobs([40, 40], np.eye(2, 8), 0.02)
+    belief = sure(group, 2)
+    belief[40:54] = [0.95, 0.05]  # a third of the other class is taken for the first
+    units[5, :2], units[5, 2:], belief[5] = at_angles(10)[0], 0, [0.55, 0.45]  # a little towards the other class
+    found = outliers(grouped(group, belief, 2, np.arange(80) >= 40), units)
+    assert (5,) in [finding.images for finding in found]
+
+
+def test_a_few_odd_images_are_no_second_kind_and_the_clearest_case_comes_first() -> None:
+    units, kind = blobs([30, 4, 30, 30, 30, 30], np.eye(6, 32), 0.12)
+    units[94:] = directions(units[94:] + 0.9 * np.eye(32)[10])  # the last two kinds are related
+    group = np.array([0, 0, 1, 1, 2, 2])[kind]
+    found = groups_like_two(grouped(group, sure(group, 3), 1), units)
+    assert [finding.groups for finding in found] == [(1,), (2,)]
+    assert found[0].values[0] > found[1].values[0]
+
+
+def test_groups_nearest_to_each_other_come_first_and_two_images_are_no_group() -> None:
+    units, kind = blobs([80, 80, 40, 2], np.eye(4, 32), 0.15)
+    units[120:160] = directions(units[120:160] + 0.11 * np.eye(32)[9])  # less of one kind than the first two halves
+    group = np.where(kind == 0, np.arange(len(kind)) % 2, kind + 2)
+    group[(kind == 1) & (np.arange(len(kind)) >= 120)] = 2
+    group[kind == 3] = 5
+    units[-2:] = units[:2]
+    images = grouped(group, sure(group, 6), 0)
+    found = groups_like_one(images, units)
+    assert [finding.groups for finding in found] == [(0, 1), (2, 3)]
+    assert found[0].values[0] < found[1].values[0]
+
+
+def test_the_distance_of_two_groups_counts_in_the_mean_of_their_widths() -> None:
+    """A wide group and a narrow one, by hand: centers 1 apart, widths 2 and 0.5 in flat coordinates."""
+    wide = np.array([[2.0, 0], [-2.0, 0], [0, 2.0], [0, -2.0]])
+    narrow = wide / 4 + np.array([0.6, 0])
+    group = np.repeat([0, 1], 4)
+    found = groups_like_one(grouped(group, sure(group, 2), 0), np.concatenate([wide, narrow]))
+    assert [finding.values for finding in found] == [pytest.approx((0.6 / 1.25,))]
+    assert groups_like_one(grouped(group, sure(group, 2), 0), np.concatenate([wide, narrow + np.array([0.3, 0])])) == []
 
 
 def test_the_map_keeps_kinds_apart_and_is_always_the_same() -> None:
