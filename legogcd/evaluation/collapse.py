@@ -19,7 +19,7 @@ _FEWEST = 20  # images that say something about a model when no label does
 _FEWEST_A_GROUP = 10  # images per new class asked for, from which none at all is odd
 _ROUNDING = 1e-4  # of predictions.csv: confidences that differ less are equal
 _LIKE_A_GUESS = 1.5  # times 1/K, the confidence of a guess among K classes; k-means says 1 of every image
-_ADVICE = "; try a smaller learning rate, for example --set learning_rate=0.01, or more epochs"
+_ADVICE = "try a smaller learning rate, for example --set learning_rate=0.01, or more epochs"
 
 
 def collapse_of_table(table: pd.DataFrame, n_classes: int, n_known: int) -> str | None:
@@ -57,7 +57,7 @@ def collapse_sentence(
         or _against_labels(predicted, labels, labelled)
         or _all_in_one(predicted, labels, labelled, n_classes)
     )
-    return f"the training collapsed: {reason}{_ADVICE}" if reason else None
+    return f"the training collapsed: {reason}; {_ADVICE}" if reason else None
 
 
 def no_new_groups(novel: NDArray[np.bool_], n_new: int) -> str | None:
@@ -69,7 +69,7 @@ def no_new_groups(novel: NDArray[np.bool_], n_new: int) -> str | None:
         return None
     return (
         f"no new group was found: all {len(novel)} unlabelled images are in known classes, though {n_new} new "
-        f"classes were asked for{_ADVICE}, if there should be some"
+        f"classes were asked for; if there should be some, {_ADVICE}"
     )
 
 

@@ -181,9 +181,9 @@ def test_large_collections_are_searched_for_duplicates_within_what_the_model_cal
 ) -> None:
     monkeypatch.setattr(import_module("legogcd.report.page.findings.near_duplicates"), "_ALL_PAIRS", 5)
     units = np.repeat(np.eye(3), 2, axis=0)
-    predicted = np.array([0, 0, 0, 1, 1, 1])
+    predicted = np.array([0, 0, 0, 1, 2, 2])
     found = near_duplicates(
-        grouped(np.zeros(6, int), sure(predicted, 2), 1), units, lambda rows: np.zeros((len(rows), 63))
+        grouped(np.zeros(6, int), sure(predicted, 3), 1), units, lambda rows: np.zeros((len(rows), 63))
     )
     assert [finding.images for finding in found] == [(0, 1), (4, 5)]
 

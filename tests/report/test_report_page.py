@@ -230,7 +230,7 @@ def test_a_collapsed_run_says_so_before_anything_else(page: str, tmp_path: Path)
     (run.folder / "predictions.csv").write_text("\n".join(all_owls) + "\n", encoding="utf-8")
     build_report(run.folder, run.shown(), tmp_path / "report.html")
     text = Reader((tmp_path / "report.html").read_text("utf-8")).text
-    assert text.index("the training collapsed: 48 of 48 images are put into one class") < text.index(
+    assert text.index("The training collapsed: 48 of 48 images are put into one class") < text.index(
         "Check these first"
     )
 

@@ -125,7 +125,9 @@ def _findings(
 def _warnings(run: Path, config: RunConfig, left_out: Mapping[str, str]) -> list[str]:
     """What a person must know before anything else."""
     collapsed = collapse_of_table(read_predictions(run), config.n_classes, len(config.known))
-    return ([collapsed] if collapsed else []) + ([_left_out_sentence(left_out)] if left_out else [])
+    return ([f"{collapsed[0].upper()}{collapsed[1:]}."] if collapsed else []) + (
+        [_left_out_sentence(left_out)] if left_out else []
+    )
 
 
 def _left_out_sentence(left_out: Mapping[str, str]) -> str:
