@@ -18,8 +18,9 @@ from legogcd.collection import Collection, Truth
 from legogcd.collection.group_names import class_names
 from legogcd.evaluation import clustering_accuracy
 from legogcd.evaluation.calibration import Calibration, expected_calibration_error
-from legogcd.report.page.findings import unit, wrong_labels
-from legogcd.report.page.sorting import Sorting
+from legogcd.report.page.findings import wrong_labels
+from legogcd.report.page.group_means import directions
+from legogcd.report.page.grouped_images import GroupedImages
 from legogcd.run import Job, Outcome, RunOptions, discover
 
 FLIPPED, HELD_OUT = 0.05, 0.1  # shares of the labels
@@ -101,7 +102,7 @@ def suspects(outcome: Outcome, collection: Collection, changed: np.ndarray) -> s
     found = outcome.discovery
     belief = probabilities_of(outcome, outcome.model.calibration)
     groups = tuple(class_names(collection.known, belief.shape[1]))
-    sorting = Sorting(
+    sorting = GroupedImages(
         names=found.names,
         groups=groups,
         known=np.arange(len(groups)) < collection.n_known,
@@ -112,7 +113,7 @@ def suspects(outcome: Outcome, collection: Collection, changed: np.ndarray) -> s
         labelled=collection.labelled,
     )
     assert outcome.features is not None
-    listed = [finding.images[0] for finding in wrong_labels(sorting, unit(outcome.features))]
+    listed = [finding.images[0] for finding in wrong_labels(sorting, directions(outcome.features))]
     caught = len(set(listed) & set(changed.tolist()))
     return (
         f"{len(changed)} of {collection.labelled.sum()} labels changed: {caught} of them among the {len(listed)} listed"

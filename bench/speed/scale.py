@@ -18,7 +18,7 @@ from bench.speed import step
 from bench.speed.contest import said, spread
 from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.evaluation import Scorer
-from legogcd.report.page.findings import unit
+from legogcd.report.page.group_means import directions
 from legogcd.report.page.layout_map import map_points
 from legogcd.training.draw import MOST_CLUSTERED
 
@@ -48,7 +48,7 @@ def measure(repeats: int, threads: int) -> dict[str, Any]:
         "epoch_seconds": IMAGES // BATCH * whole,
         "scoring_seconds": spread(scoring),
         "kmeans_seconds": kmeans_start(random),
-        "map_seconds": seconds(lambda: map_points(unit(random.normal(size=(IMAGES, DIM)).astype(np.float32)))),
+        "map_seconds": seconds(lambda: map_points(directions(random.normal(size=(IMAGES, DIM)).astype(np.float32)))),
     }
 
 
@@ -56,7 +56,7 @@ def kmeans_start(random: np.random.Generator) -> float:
     """Seconds of the search among the images a run clusters, from one of its starts."""
     centers = random.normal(size=(CLASSES, DIM))
     classes = np.arange(MOST_CLUSTERED) % CLASSES
-    features = unit((centers[classes] + 2 * random.normal(size=(MOST_CLUSTERED, DIM))).astype(np.float32))
+    features = directions((centers[classes] + 2 * random.normal(size=(MOST_CLUSTERED, DIM))).astype(np.float32))
     labels = np.where((classes < KNOWN) & (np.arange(MOST_CLUSTERED) // CLASSES % 2 == 0), classes, -1)
     one = seconds(lambda: semi_supervised_kmeans(features, labels, CLASSES, seed=0, n_init=1))
     return one * starts_for(MOST_CLUSTERED, CLASSES)

@@ -1,6 +1,7 @@
-"""A run as the page sees it: every image in one group of now, and how much of the model's belief each group has."""
+"""The images of a run in the groups of now, and how much the model believes in each group for each image."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from legogcd.run.categories import Categories
 
 
 @dataclass(frozen=True)
-class Sorting:
+class GroupedImages:
     """N images in G groups, known ones first, as they are called after the user's edits."""
 
     names: tuple[str, ...]  # of the images
@@ -21,24 +22,28 @@ class Sorting:
     learned: np.ndarray  # [G] bool; False for a group split off by hand, of which the model knows nothing
     labelled: np.ndarray  # [N] bool; labels given to the run and confirmed ones
 
-    @property
+    @cached_property
     def confidence(self) -> np.ndarray:
         """The probability of the most likely group [N]."""
         best: np.ndarray = self.belief.max(1)
         return best
 
-    @property
+    @cached_property
     def certainty(self) -> np.ndarray:
         """How much of the model's belief is in the group an image is in [N]; nothing to say of a group it never saw."""
         own = self.belief[np.arange(len(self.group)), self.group]
         return np.where(self.learned[self.group], own, self.confidence)
 
     def members(self, group: int) -> np.ndarray:
+        """The images of a group."""
         return np.flatnonzero(self.group == group)
 
 
-def sort_images(now: pd.DataFrame, categories: Categories, probabilities: np.ndarray) -> Sorting:
-    """Put a run's table after the edits, what its prototypes stand for now, and the probabilities [N, K] together."""
+def group_images(now: pd.DataFrame, categories: Categories, probabilities: np.ndarray) -> GroupedImages:
+    """Put a run's table after the edits, what its prototypes stand for now, and the probabilities [N, K] together.
+
+    A group is a category with an image in it; what the model believes of emptied ones is left out.
+    """
     present = set(now["category"])
     is_known = set(now["category"][now["status"] != "novel"])
     ordered = [name for name in categories.names if name in present]
@@ -49,7 +54,7 @@ def sort_images(now: pd.DataFrame, categories: Categories, probabilities: np.nda
     for column, name in zip(categories.belief(probabilities).T, categories.names, strict=True):
         if name in place:
             belief[:, place[name]] = column
-    return Sorting(
+    return GroupedImages(
         names=tuple(now["path"]),
         groups=tuple(groups),
         known=np.array([name in is_known for name in groups]),
