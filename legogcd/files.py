@@ -2,20 +2,33 @@
 
 import os
 import re
+import socket
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
+
+_TEMPORARY = re.compile(r"\..+\.tmp-(?P<host>[A-Za-z0-9.+=-]+)-(?P<pid>\d+)-[a-z0-9_]{8}(?:\.[^.]*)?")
+_FORGOTTEN = 7 * 24 * 3600.0  # seconds after which nobody still writes, whatever host and process a name tells of
+_in_use: set[Path] = set()  # temporary files that this process is writing now
+_listing = threading.Lock()  # between a file's making and its listing nobody sweeps
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it is flushed and takes ``path``'s place at once."""
+    """Yield a temporary path beside ``path``; on success it is on the disk and takes ``path``'s place at once."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    prefix = f".{target.name}.tmp-{_host()}-{os.getpid()}-"
+    with _listing:
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=target.suffix)
+        temporary = Path(name).absolute()
+        _in_use.add(temporary)
     os.close(descriptor)
-    temporary = Path(name)
     try:
         yield temporary
         with open(temporary, "rb+") as written:
@@ -24,14 +37,69 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
+        sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+        _in_use.discard(temporary)
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Bring a folder's list of names to the disk, where the system can: a rename survives a power cut only then."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some network file systems refuse; they write names through
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sweep_temporaries(folder: str | os.PathLike[str]) -> list[Path]:
+    """Remove the temporary files that killed processes left in ``folder``; returns them.
+
+    Those of a live process of this host stay, and those of other hosts for a week: nobody here knows whether they live.
+    """
+    swept = []
+    with _listing:
+        for path in sorted(Path(folder).glob(".*.tmp-*")):
+            found = _TEMPORARY.fullmatch(path.name)
+            if found and path.absolute() not in _in_use and _is_abandoned(path, found["host"], int(found["pid"])):
+                with suppress(OSError):
+                    path.unlink()
+                    swept.append(path)
+    return swept
+
+
+def _is_abandoned(path: Path, host: str, pid: int) -> bool:
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > _FORGOTTEN:
+            return True
+    return host == _host() and (pid == os.getpid() or not psutil.pid_exists(pid))
+
+
+def _host() -> str:
+    return slug(socket.gethostname()) or "host"
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write UTF-8 text atomically, with the same line ends on every system."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode())
+
+
+def append_line(path: str | os.PathLike[str], text: str) -> None:
+    """Add one line of UTF-8 text to the end of a file; it is on the disk when this returns."""
+    if "\n" in text:
+        raise ValueError("one line has no line end in it")
+    target = Path(path)
+    fresh = not target.exists()
+    with open(target, "ab") as file:
+        file.write(text.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    if fresh:
+        sync_folder(target.parent)
 
 
 def slug(text: str) -> str:

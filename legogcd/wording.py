@@ -1,11 +1,40 @@
 """Counts, shares, sizes, times and lists of names as they stand in a message."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+
+_UNSAFE_ADVICE = re.compile(
+    r"weights_only|trust_remote_code|allow_pickle|MAX_IMAGE_PIXELS|LOAD_TRUNCATED_IMAGES|MAX_TEXT_|decompression bomb"
+    r"|safe_globals|unsafe|disabl|field_size_limit",
+    re.IGNORECASE,
+)
 
 
 def counted(n: int, noun: str) -> str:
     plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
     return f"{n} {noun if n == 1 else plural}"
+
+
+def printable(text: str) -> str:
+    r"""The text with everything a terminal would act on (escapes, line ends, changes of direction) made visible.
+
+    >>> print(printable("a\x1b[2Jb\r.jpg"))
+    a\x1b[2Jb\r.jpg
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def library_error(error: BaseException, most: int = 160) -> str:
+    """What a library says of an error, on one line; advice to switch a protection off is not passed on.
+
+    >>> library_error(ValueError("no  such key")), library_error(ValueError("use weights_only=False"))
+    ('no such key', 'refused for safety (ValueError)')
+    """
+    text = printable(" ".join(str(error).split()))
+    if _UNSAFE_ADVICE.search(text):
+        return f"refused for safety ({type(error).__name__})"
+    return (text if len(text) <= most else f"{text[: most - 1]}…") or type(error).__name__
 
 
 def some_of(names: Sequence[str], most: int) -> str:
@@ -22,6 +51,17 @@ def left_out(unreadable: Mapping[str, str]) -> str:
     """
     named = [f"{name} ({reason})" for name, reason in unreadable.items()]
     return f"{counted(len(named), 'unreadable image')} left out: {some_of(named, 5)}"
+
+
+def skipped_files(skipped: Mapping[str, str], where: str = "skipped.csv") -> str:
+    """How many files were left out for which reason; what stands in brackets in a reason is for ``where``.
+
+    >>> skipped_files({"a.txt": "not an image", "b.jpg": "empty file", "c.png": "not an image (text)"})
+    '3 files left out: 2 not an image, 1 empty file (all in skipped.csv)'
+    """
+    kinds = Counter(reason.split(" (")[0] for reason in skipped.values())
+    listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    return f"{counted(len(skipped), 'file')} left out: {listed} (all in {where})"
 
 
 def percent(share: float | None) -> str:

@@ -1,7 +1,5 @@
 """The result of a run: each image's category, known or new, and how sure; and predictions.csv, where it is kept."""
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from legogcd.collection.group_names import class_names
-from legogcd.files import write_text
+from legogcd.csv_text import read_rows, write_rows
+from legogcd.errors import UserError
 from legogcd.run.folder import PREDICTIONS, run_file
 
 COLUMNS = ("path", "category", "status", "confidence", "predicted")
@@ -65,8 +64,9 @@ class Discovery:
                 "status": self.status,
                 "confidence": np.round(self.confidence.astype(float), 4),
                 "predicted": [names[predicted] for predicted in self.predicted],
-            }
-        )
+            },
+            dtype=object,  # pandas' own text type is UTF-8 only, which file names need not be
+        ).astype({"confidence": float})
 
     def summary(self) -> str:
         """One line for people."""
@@ -80,19 +80,19 @@ class Discovery:
 
 
 def write_predictions(folder: Path, discovery: Discovery) -> None:
-    """predictions.csv; names with commas, quotes or line breaks are quoted."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in discovery.table().itertuples(index=False):
-        writer.writerow([row.path, row.category, row.status, f"{row.confidence:.4f}", row.predicted])
-    write_text(folder / PREDICTIONS, text.getvalue())
+    """predictions.csv; any name comes back as it was."""
+    table = discovery.table()
+    table["confidence"] = [f"{confidence:.4f}" for confidence in table["confidence"]]
+    write_rows(folder / PREDICTIONS, COLUMNS, table[list(COLUMNS)].to_numpy().tolist())
 
 
 def read_predictions(folder: Path) -> pd.DataFrame:
     """predictions.csv of a run, text as text."""
-    table = pd.read_csv(
-        run_file(folder, PREDICTIONS), dtype={name: str for name in COLUMNS if name != "confidence"}, na_filter=False
-    )
-    table["confidence"] = table["confidence"].astype(float)
+    path = run_file(folder, PREDICTIONS)
+    rows = read_rows(path, COLUMNS)
+    table = pd.DataFrame([row.cells for row in rows], columns=list(COLUMNS), dtype=object)
+    try:
+        table["confidence"] = table["confidence"].astype(float)
+    except ValueError as error:
+        raise UserError(f"{str(path)!r} has a confidence that is no number: {error}") from None
     return table
