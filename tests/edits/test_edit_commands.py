@@ -4,11 +4,18 @@ from pathlib import Path
 
 import pytest
 import typer
+from edited_run import write_run
 from typer.testing import CliRunner
 
 from legogcd.cli import edits as commands
 from legogcd.errors import UserError
 from legogcd.run.categories import confirmed_labels
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "my run")
+
 
 app = typer.Typer()
 for command in (commands.name, commands.merge, commands.split, commands.confirm, commands.undo):

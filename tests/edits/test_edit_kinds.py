@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from edited_run import categories, members, refused, statuses
+from edited_run import categories, members, refused, statuses, write_run
 
 from legogcd.edits import Confirm, Merge, Name, Split, Undo
 from legogcd.errors import UserError
@@ -18,6 +18,11 @@ from legogcd.run.categories import (
     summary_line,
 )
 from legogcd.run.discovery import read_predictions
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "my run")
 
 
 def test_without_edits_the_state_is_what_the_run_found(run: Path) -> None:

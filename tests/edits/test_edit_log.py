@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from edited_run import ROWS, members, refused, statuses
+from edited_run import ROWS, members, refused, statuses, write_run
 
 from legogcd.edits import Confirm, Merge, Name, Split, Undo
 from legogcd.errors import UserError
 from legogcd.locks import locked
 from legogcd.run.categories import append_edit, current, read_edits
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "my run")
 
 
 def test_the_file_is_as_documented(run: Path) -> None:

@@ -60,6 +60,15 @@ def write_run(folder: Path, rows: list[tuple[str, ...]], images: Path | None, ma
     return folder
 
 
+def photographed_run(folder: Path) -> Path:
+    """A run over all of ROWS, with its images in "my photos" beside it."""
+    for number, (name, *_) in enumerate(ROWS):
+        file = folder / "my photos" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8 + number, 6)).save(file)
+    return write_run(folder / "run", ROWS, folder / "my photos")
+
+
 def read_json(path: Path):
     return json.loads(path.read_text(encoding="utf-8"))
 

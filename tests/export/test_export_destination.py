@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pytest
-from exported_runs import CATEGORIES, read_folders, read_table, write_run
+from exported_runs import CATEGORIES, photographed_run, read_folders, read_table, write_run
 
 from legogcd.errors import UserError
 from legogcd.export import FORMATS, Include, export_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return photographed_run(tmp_path)
 
 
 @pytest.mark.parametrize(("to", "name"), [("csv", "sorted.csv"), ("coco", "sorted.json")])

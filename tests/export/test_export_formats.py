@@ -6,12 +6,27 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from exported_runs import CATEGORIES, PLACING, READERS, ROWS, read_folders, read_json, read_table, write_run
+from exported_runs import (
+    CATEGORIES,
+    PLACING,
+    READERS,
+    ROWS,
+    photographed_run,
+    read_folders,
+    read_json,
+    read_table,
+    write_run,
+)
 from PIL import Image
 
 from legogcd.edits import Name
 from legogcd.export import FORMATS, Include, export_run
 from legogcd.run.categories import append_edit, confirmation
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return photographed_run(tmp_path)
 
 
 @pytest.mark.parametrize("to", FORMATS)

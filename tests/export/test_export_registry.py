@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 import typer
-from exported_runs import ROWS
+from exported_runs import ROWS, photographed_run
 from typer.testing import CliRunner
 
 from legogcd.cli.export import To, export
 from legogcd.export import FORMATS
 from legogcd.export.format import export_format
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return photographed_run(tmp_path)
+
 
 NEW_FORMAT = '''
 """Lines of path and category."""
