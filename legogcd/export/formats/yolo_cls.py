@@ -22,7 +22,7 @@ from legogcd.wording import counted
 def write_yolo_cls(selection: Selection, out: Path, settings: Settings) -> Written:
     """train/ and val/, the same category folders in both, as class numbers are places in the list of folders."""
     names = folder_names(selection.categories)
-    train, val = split(selection.items, settings.val_share, settings.seed)
+    train, val = train_and_val(selection.items, settings.val_share, settings.seed)
     for part in ("train", "val"):
         for name in names.values():
             (out / part / name).mkdir(parents=True)
@@ -36,7 +36,7 @@ def write_yolo_cls(selection: Selection, out: Path, settings: Settings) -> Writt
     return Written((*placed.notes, *notes, *renamed(names)), refused=placed.refused)
 
 
-def split(items: Sequence[Item], val_share: float, seed: int) -> tuple[list[Item], list[Item]]:
+def train_and_val(items: Sequence[Item], val_share: float, seed: int) -> tuple[list[Item], list[Item]]:
     """Draw ``val_share`` of each category, at least one image of two or more, and leave at least one.
 
     A category's draw depends on the seed and on its own images only.
