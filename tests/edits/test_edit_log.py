@@ -231,3 +231,11 @@ def test_a_writer_leaves_no_lock_behind(run: Path) -> None:
     append_edit(run, Name("new-001", "finch"))
     refused(run, Name("new-003", "finch"), "legogcd merge")
     assert {path.name for path in run.iterdir()} == {"predictions.csv", "edits.jsonl"}
+
+
+def test_a_last_line_end_that_became_another_byte_is_no_crash(run: Path) -> None:
+    write_some_edits(run)
+    log = run / "edits.jsonl"
+    log.write_bytes(log.read_bytes()[:-1] + b"\x0b")
+    with pytest.raises(UserError, match="line 6 is not an edit"):
+        current(run)
