@@ -1,30 +1,37 @@
 """FiftyOne: https://docs.voxel51.com/user_guide/import_datasets.html#fiftyoneimageclassificationdataset"""
 
-import json
 import posixpath
 from pathlib import Path
 from typing import Any
 
-from legogcd.export.format import Settings, Written
+from legogcd.export.format import Settings, Written, export_format
+from legogcd.export.items import Item, Selection, categories_of
+from legogcd.export.json_text import json_bytes
 from legogcd.export.naming import below, distinct
 from legogcd.export.placing import place
-from legogcd.export.records import Item, Selection
 
 
+@export_format(
+    "fiftyone",
+    "a FiftyOneImageClassificationDataset",
+    defined_at="https://docs.voxel51.com/user_guide/import_datasets.html#fiftyoneimageclassificationdataset",
+    places_images=True,
+)
 def write_fiftyone(selection: Selection, out: Path, settings: Settings) -> Written:
     """data/ and labels.json, where an image is known by its path without the ending."""
     paths = [posixpath.splitext(below(item.name)) for item in selection.items]
     keys = distinct([stem for stem, _ in paths])
     files = [
-        (item.file, out / "data" / f"{key}{suffix}")
+        (item, out / "data" / f"{key}{suffix}")
         for item, key, (_, suffix) in zip(selection.items, keys, paths, strict=True)
     ]
-    classes = selection.categories
+    placed = place(files, settings.link, settings.progress)
+    kept = {key: item for key, item in zip(keys, selection.items, strict=True) if item.name not in placed.refused}
+    classes = categories_of(list(kept.values()))
     targets = {category: number for number, category in enumerate(classes)}
-    labels = {key: _label(item, targets[item.category]) for key, item in zip(keys, selection.items, strict=True)}
-    content = {"classes": classes, "labels": labels}
-    (out / "labels.json").write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    return Written(place(files, settings.link, settings.progress))
+    labels = {key: _label(item, targets[item.category]) for key, item in kept.items()}
+    (out / "labels.json").write_bytes(json_bytes({"classes": classes, "labels": labels}, indent=1))
+    return Written(tuple(placed.notes), refused=placed.refused)
 
 
 def _label(item: Item, target: int) -> dict[str, Any]:

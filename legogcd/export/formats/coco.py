@@ -3,21 +3,25 @@
 The format knows objects, not whole images: each image gets one annotation whose box and outline are the full image.
 """
 
-import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+from legogcd.export.format import Settings, Written, export_format
+from legogcd.export.items import Item, Selection
+from legogcd.export.json_text import json_bytes
+from legogcd.wording import printable
 
-from legogcd.export.format import Settings, Written
-from legogcd.export.records import Item, Selection
 
-
+@export_format(
+    "coco",
+    "COCO JSON, one full-image box per image",
+    defined_at="https://cocodataset.org/#format-data",
+    single_file="annotations.json",
+)
 def write_coco(selection: Selection, out: Path, settings: Settings) -> Written:
     """annotations.json, with file names relative to the image folder; sizes are those stored, before EXIF rotation."""
+    from legogcd.export.image_headers import only_headers, stored_size  # waits, as Pillow does
+
     found = {item.category for item in selection.items if item.status != "novel"}
     numbers = {category: number for number, category in enumerate(selection.categories, 1)}
     categories = [
@@ -25,9 +29,9 @@ def write_coco(selection: Selection, out: Path, settings: Settings) -> Written:
         for category, number in numbers.items()
     ]
     images, annotations, unreadable = [], [], []
-    with _only_headers():
+    with only_headers():
         for done, item in enumerate(selection.items, 1):
-            size = _stored_size(item.file)
+            size = stored_size(item.file)
             if size is None:
                 unreadable.append(item.name)
             else:
@@ -36,8 +40,8 @@ def write_coco(selection: Selection, out: Path, settings: Settings) -> Written:
             settings.progress(done, len(selection.items))
     info = {"description": selection.model, "version": "1.0"}
     content = {"info": info, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
-    (out / "annotations.json").write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
-    return Written((f"file names are relative to {selection.root}",), tuple(unreadable))
+    (out / "annotations.json").write_bytes(json_bytes(content))
+    return Written((f"file names are relative to {printable(str(selection.root))}",), tuple(unreadable))
 
 
 def _annotation(number: int, item: Item, category: int, width: int, height: int) -> dict[str, Any]:
@@ -53,24 +57,3 @@ def _annotation(number: int, item: Item, category: int, width: int, height: int)
         "iscrowd": 0,
         **score,
     }
-
-
-def _stored_size(file: Path) -> tuple[int, int] | None:
-    """Width and height from the header alone; None for what is no image."""
-    try:
-        with Image.open(file) as image:
-            return image.size
-    except Exception:  # decoders raise nearly everything on damaged data
-        return None
-
-
-@contextmanager
-def _only_headers() -> Iterator[None]:
-    """No pixel is decoded in here: Pillow's limit on their number and its warnings about them can rest."""
-    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        Image.MAX_IMAGE_PIXELS = limit

@@ -17,7 +17,7 @@ from legogcd.paper.figures.curves import (
     star,
     within_percent,
 )
-from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of, seeds_of
+from legogcd.paper.figures.runs import DataSet, PlottedLine, Run, methods_of, seeds_of
 from legogcd.paper.figures.style import PARTS, new_figure, save_figure, shorten
 
 UNIT = "accuracy on unlabelled images, %"
@@ -45,13 +45,13 @@ def draw_accuracy(run: Run, out: Path) -> list[Path]:
     return save_figure(figure, out, f"accuracy-{run.name}")
 
 
-def old_lines(dataset: DataSet) -> list[Line]:
+def old_lines(dataset: DataSet) -> list[PlottedLine]:
     """The lines of the runs whose Old classes were scored."""
     return dataset.lines_of(run for run in dataset.runs if np.isfinite(old(run)).any())
 
 
 def draw_old(dataset: DataSet, out: Path) -> list[Path]:
-    """``old``: Old accuracy by epoch, a line a method, its best epoch marked and its forgetting told."""
+    """``old``: Old accuracy by epoch, one line per method, its best epoch marked and its forgetting told."""
     lines = old_lines(dataset)
     several = any(len(line.runs) > 1 for line in lines)
     figure, (axes,) = new_figure(
@@ -85,7 +85,7 @@ def _told(run: Run) -> str:
     return f"; ★\u00a0best Old {values.max():.1f} at epoch {_best(run)[0]:.0f}, forgetting {forgetting(values):.1f}"
 
 
-def _forgetting_label(line: Line) -> str:
+def _forgetting_label(line: PlottedLine) -> str:
     last = f"{line.label} {mean_curve(line.runs, old)[1][-1]:.1f}"
     lost = [forgetting(values) for run in line.runs if len(values := known_part(run, old)[1]) > 1]
     if not lost:
