@@ -41,46 +41,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         _in_use.discard(temporary)
         temporary.unlink(missing_ok=True)
-        _in_use.discard(temporary)
-
-
-def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Bring a folder's list of names to the disk, where the system can: a rename survives a power cut only then."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with suppress(OSError):  # some network file systems refuse; they write names through
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sweep_temporaries(folder: str | os.PathLike[str]) -> list[Path]:
-    """Remove the temporary files that killed processes left in ``folder``; returns them.
-
-    Those of a live process of this host stay, and those of other hosts for a week: nobody here knows whether they live.
-    """
-    swept = []
-    with _listing:
-        for path in sorted(Path(folder).glob(".*.tmp-*")):
-            found = _TEMPORARY.fullmatch(path.name)
-            if found and path.absolute() not in _in_use and _is_abandoned(path, found["host"], int(found["pid"])):
-                with suppress(OSError):
-                    path.unlink()
-                    swept.append(path)
-    return swept
-
-
-def _is_abandoned(path: Path, host: str, pid: int) -> bool:
-    with suppress(OSError):
-        if time.time() - path.stat().st_mtime > _FORGOTTEN:
-            return True
-    return host == _host() and (pid == os.getpid() or not psutil.pid_exists(pid))
-
-
-def _host() -> str:
-    return slug(socket.gethostname()) or "host"
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
