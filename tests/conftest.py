@@ -1,19 +1,21 @@
 """What several rooms' tests share: a tiny ViT in the hub's own folder format, and a small collection of pictures."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
+from small_pictures import write_pictures
 from transformers import ViTConfig, ViTModel
 
 from legogcd.cli import main
 
-COLORS = {"blue": (40, 60, 220), "green": (30, 190, 60), "red": (220, 40, 40), "yellow": (230, 220, 50)}
+if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core already: more threads would fight over them
+    torch.set_num_threads(1)
+    os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # of the processes that tests start
 
 
 @pytest.fixture(autouse=True)
@@ -32,18 +34,6 @@ def tiny_vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
-    return folder
-
-
-def write_pictures(folder: Path, per_class: int = 8, size: int = 40) -> Path:
-    """One sub-folder a color, noisy squares in it: easy to tell apart even for random features."""
-    random = np.random.default_rng(0)
-    for name, color in COLORS.items():
-        (folder / name).mkdir(parents=True)
-        for number in range(per_class):
-            noise = random.normal(0, 25, (size, size, 3))
-            pixels = np.clip(np.array(color) + noise, 0, 255).astype(np.uint8)
-            Image.fromarray(pixels).save(folder / name / f"{number:02d}.png")
     return folder
 
 
