@@ -15,6 +15,7 @@ from legogcd.csv_text import write_rows
 from legogcd.display import Quiet
 from legogcd.errors import Interrupted
 from legogcd.evaluation.calibration import Calibration, calibrate
+from legogcd.evaluation.collapse import collapse_of_table
 from legogcd.files import sweep_temporaries
 from legogcd.locks import try_lock
 from legogcd.methods import Method, check_method
@@ -106,6 +107,9 @@ def _computed(prepared: Prepared, journal: Journal | None, score: Score | None, 
     if journal is not None:
         model.save(journal.folder, metrics)
     discovery, features = _sort(prepared, model)
+    collapsed = collapse_of_table(discovery.table(), discovery.n_classes, len(discovery.known))
+    if collapsed:
+        display.warn(collapsed)
     learner, views = prepared.learner(model.method), prepared.views
     at = partial(learner.features, views)
     return Outcome(discovery, model, metrics, prepared.config(), features, at)
