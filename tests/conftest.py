@@ -5,15 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
+from example_pictures import write_pictures
 from transformers import ViTConfig, ViTModel
 
 from legogcd.cli import main
-
-COLORS = {"blue": (40, 60, 220), "green": (30, 190, 60), "red": (220, 40, 40), "yellow": (230, 220, 50)}
 
 
 @pytest.fixture(autouse=True)
@@ -32,18 +29,6 @@ def tiny_vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
-    return folder
-
-
-def write_pictures(folder: Path, per_class: int = 8, size: int = 40) -> Path:
-    """One sub-folder a color, noisy squares in it: easy to tell apart even for random features."""
-    random = np.random.default_rng(0)
-    for name, color in COLORS.items():
-        (folder / name).mkdir(parents=True)
-        for number in range(per_class):
-            noise = random.normal(0, 25, (size, size, 3))
-            pixels = np.clip(np.array(color) + noise, 0, 255).astype(np.uint8)
-            Image.fromarray(pixels).save(folder / name / f"{number:02d}.png")
     return folder
 
 

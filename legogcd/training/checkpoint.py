@@ -46,7 +46,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             about = json.loads((file.metadata() or {})[_ABOUT])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # copies: what the file is mapped to would change with the file
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise DamagedFileError(f"{path} cannot be read as a file of legogcd: {' '.join(str(error).split())}") from None
     if not isinstance(about, dict) or about.get("format") != _FORMAT or about.get("digest") != _digest(tensors):

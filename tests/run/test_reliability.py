@@ -193,7 +193,7 @@ def test_two_runs_never_share_a_folder(job: Job, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, tiny_vit: Path) -> tuple[Job, Path]:
-    from conftest import write_pictures
+    from example_pictures import write_pictures
 
     folder = tmp_path_factory.mktemp("finished")
     collection, _ = from_folders(find_images(write_pictures(folder / "pictures")), ["blue", "green"])
