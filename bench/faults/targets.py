@@ -335,7 +335,7 @@ def inputs(target: Target, count: int, seed: int = 0) -> Iterator[bytes]:
 
 def outcome(target: Target, content: bytes) -> str:
     """``read``, ``refused``, or what went wrong."""
-    from legogcd.vision.decode import UnreadableImage
+    from legogcd.errors import UnreadableImage
 
     try:
         target.read(content)

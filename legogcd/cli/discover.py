@@ -76,15 +76,11 @@ def encode(
     images: o.Images, options: Annotated[RunOptions, o.Only("backbone", "views", "device", "precision", "threads")]
 ) -> None:
     """Fill the cache of kept views alone; `discover` with the same settings then starts to train at once."""
-    import numpy as np
-
-    from legogcd.collection import UNLABELLED, Collection, find_images
+    from legogcd.collection import find_images, unlabelled
     from legogcd.display import Screen
     from legogcd.run import Job, prepare
 
-    found = find_images(images)
-    job = Job(Collection(found, np.full(len(found), UNLABELLED), ()), options)
-    prepared = prepare(job, Screen())
+    prepared = prepare(Job(unlabelled(find_images(images)), options), Screen())
     typer.echo(f"{len(prepared.collection)} images ready, {len(prepared.unreadable)} unreadable")
 
 

@@ -1,6 +1,6 @@
 """A collection: images and the labels they have. Truth, which only scores, is a type of its own."""
 
-from legogcd.collection.collection import UNLABELLED, Collection, Truth
+from legogcd.collection.collection import UNLABELLED, Collection, Truth, unlabelled
 from legogcd.collection.differences import CollectionRecord, Difference, what_differs
 from legogcd.collection.folder_search import SUFFIXES, inside
 from legogcd.collection.images import ImageArrays, ImageFiles, Images, as_images, find_images
@@ -31,5 +31,6 @@ __all__ = [
     "paper_draw",
     "read_labels",
     "read_truth",
+    "unlabelled",
     "what_differs",
 ]

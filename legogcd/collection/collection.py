@@ -115,6 +115,11 @@ class Collection:
         return Collection(self.images, new_id[self.labels], known, self.notes + notes)
 
 
+def unlabelled(images: Images) -> Collection:
+    """Images of which nothing is known."""
+    return Collection(images, np.full(len(images), UNLABELLED), ())
+
+
 @dataclass(frozen=True)
 class Truth:
     """The true class of images, by image name: for scoring only, never for training.

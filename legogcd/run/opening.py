@@ -1,6 +1,6 @@
 """The collection a command is about: images on disk, the labels its options name, and the truth where there is one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 
 from legogcd.collection import (
@@ -12,9 +12,12 @@ from legogcd.collection import (
     from_labels,
     read_labels,
     read_truth,
+    unlabelled,
 )
+from legogcd.collection.differences import CollectionRecord, what_differs
 from legogcd.errors import UserError
 from legogcd.run.categories import confirmed_labels, current
+from legogcd.run.folder import COLLECTION, run_file
 from legogcd.run.job import Job
 from legogcd.run.options import LabelOptions, RunOptions
 from legogcd.wording import counted
@@ -77,11 +80,23 @@ def _next_round(found: ImageFiles, labels: LabelOptions, run: Path, note: Note) 
     if gone:
         note(f"{counted(gone, 'labelled image')} of {run} not there any more")
     merged = {path: label for path, label in confirmed.items() if path in there}
+    for sentence in _changed_since(found, run, merged.keys()):
+        note(f"since {run} was made: {sentence}; their labels are used all the same")
     added = read_labels(Path(labels.labels), found) if labels.labels is not None else {}
     for path, label in added.items():
         if merged.setdefault(path, label) != label:
             raise UserError(f"{path} is {merged[path]!r} in {run} and {label!r} in {labels.labels}; settle which it is")
     return from_labels(found, merged), _truth(found, labels, note)
+
+
+def _changed_since(found: ImageFiles, run: Path, names: Set[str]) -> list[str]:
+    """How the files of some images differ from what they were when a run began, in words."""
+    if not (run / COLLECTION).is_file():
+        return []
+    before, now = CollectionRecord.read(run_file(run, COLLECTION)), CollectionRecord.of(unlabelled(found))
+    both = names & before.images.keys() & now.images.keys()
+    then, today = (CollectionRecord({name: (*each.images[name][:2], "") for name in both}) for each in (before, now))
+    return [difference.sentence for difference in what_differs(then.digests(), today, then)]
 
 
 def _truth(found: ImageFiles, labels: LabelOptions, note: Note) -> Truth | None:

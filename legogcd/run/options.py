@@ -171,9 +171,9 @@ class RunOptions(Options):
         "A name from `legogcd backbones`, a Hugging Face id, a model folder or a DINO .pth file.",
         "backbone",
     )
-    image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone")
+    image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone", ge=1, le=4096)
     train_blocks: int = option(
-        1, "Train the last N blocks; 1 is the paper's choice and by far the fastest.", "backbone"
+        1, "Train the last N blocks; 1 is the paper's choice and by far the fastest.", "backbone", ge=1
     )
     views: int | Literal["fresh"] = option(
         4, "Random views kept of each image (2 or more), or `fresh` to encode anew every epoch (slow).", "views"

@@ -127,6 +127,22 @@ def test_other_image_files_are_noticed_and_named(
         discover(changed, tmp_path / "run", resume=True)
 
 
+def test_the_next_round_names_images_that_were_changed(
+    finished: tuple[Job, Path], tmp_path: Path, run_cli: Callable[..., Any]
+) -> None:
+    job, run = finished
+    pictures = run.parent / "pictures"
+    name = job.collection.images.names[int(np.flatnonzero(job.collection.labels >= 0)[0])]
+    content = (pictures / name).read_bytes()
+    Image.new("RGB", (50, 50), (9, 9, 9)).save(pictures / name)
+    words = ["--backbone", job.options.backbone, "--image-size", 32, "--views", 2, "--epochs", 1]
+    arguments = ["discover", pictures, "--from", run, "--out", tmp_path / "next", "--cache", tmp_path / "cache", *words]
+    done = run_cli(*arguments, "--no-report")
+    (pictures / name).write_bytes(content)
+    assert done.exit_code == 0, done.stderr
+    assert f"1 image of another size than before: '{name}'" in done.stderr
+
+
 @pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
 def test_a_damaged_checkpoint_is_said_and_not_used(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
@@ -290,7 +306,7 @@ COMMAND = (
 
 
 def command(job: Job, pictures: Path, run: Path, *more: str, seconds: float = 0) -> list[str]:
-    options = job.options.changed(epochs=40, settings={**QUICK, "batch_size": 2})
+    options = job.options.changed(epochs=40, settings={**QUICK, "batch_size": 8})
     words = [sys.executable, "-c", COMMAND, str(seconds), "discover", str(pictures), "--labels", "folders"]
     words += ["--known", "blue,green", "--out", str(run), "--no-report", "--cache", str(options.cache)]
     return [*words, *(word.strip("'") for word in options.words()), *more]

@@ -20,7 +20,7 @@ from legogcd.vision.views.tensor_format import StoredTensor
 
 MANIFEST = "manifest.json"
 CHECKED_AT_LEAST = 1  # image of every shard that is compared with its checksum on opening
-CHECKED_BYTES = 64 << 20  # and so much of the folder: all of a small one
+CHECKED_BYTES = 16 << 20  # and so much of the folder: all of a small one
 _OPEN_FILES_OF_OTHERS = 512
 
 
@@ -49,7 +49,7 @@ class KeptViews:
         self.unreadable = {row: reason for record in records for row, reason in record.unreadable.items()}
         shards = self.layout.shards()
         _allow_open_files(len(shards))
-        maps = [_Map(shard.data(folder), self.layout.size(shard)) for shard in shards]
+        maps = [_mapped(shard.data(folder), self.layout.size(shard)) for shard in shards]
         sections = [self.layout.sections(shard) for shard in shards]
         self._tensors = [
             MappedTensor(tensor, self.layout, shards, maps, [begins[place] for begins in sections])
@@ -104,36 +104,31 @@ def _sound_records(folder: Path, layout: Layout) -> list[Record]:
     return records
 
 
-class _Map:
-    """A shard's file in memory, read from the disk where it is used."""
+def _mapped(path: Path, size: int) -> mmap.mmap:
+    """A shard's file in memory, read from the disk where it is used; no file stays open where Python can do that."""
+    options: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) and os.name == "posix" else {}
+    with open(path, "rb") as file:
+        # read-only: a writable private map larger than memory is refused by some systems
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ, **options)
 
-    def __init__(self, path: Path, size: int) -> None:
-        # no file stays open for a map where Python can do that
-        options: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) and os.name == "posix" else {}
-        with open(path, "rb") as file:
-            # read-only: a writable private map larger than memory is refused by some systems
-            self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ, **options)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The given buffer is not writable")  # and nothing writes to it
-            self.content = torch.frombuffer(self._map, dtype=torch.uint8)
 
-    def read_ahead(self, begin: int, end: int) -> None:
-        """Ask the system to have these bytes in memory by the time they are used."""
-        begin = begin // mmap.PAGESIZE * mmap.PAGESIZE
-        self._map.madvise(mmap.MADV_WILLNEED, begin, end - begin)
+def _as_bytes(mapped: mmap.mmap) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given buffer is not writable")  # and nothing writes to it
+        return torch.frombuffer(mapped, dtype=torch.uint8)
 
 
 class MappedTensor:
     """A state tensor of all shards: numbers [views, *shape] that are read from disk when they are used."""
 
     def __init__(
-        self, tensor: StoredTensor, layout: Layout, shards: list[Shard], maps: list[_Map], sections: list[int]
+        self, tensor: StoredTensor, layout: Layout, shards: list[Shard], maps: list[mmap.mmap], sections: list[int]
     ) -> None:
         self._tensor, self._maps, self._sections = tensor, maps, sections
         self._height = layout.shard_images * layout.held  # views in a shard
         size, numbers, scales = layout.held * tensor.bytes_per_view, [], []
         for shard, mapped, begin in zip(shards, maps, sections, strict=True):
-            content = mapped.content[begin : begin + len(shard) * size]
+            content = _as_bytes(mapped)[begin : begin + len(shard) * size]
             found, scale = tensor.unpacked(content.view(len(shard) * layout.held, *tensor.shape[:-1], -1))
             numbers.append(found)
             scales += [] if scale is None else [scale]
@@ -149,11 +144,13 @@ class MappedTensor:
         return rows
 
     def _read_ahead(self, index: list[int]) -> None:
-        size = self._tensor.bytes_per_view
+        """Ask the system to have these views in memory by the time they are used."""
+        size, height, page = self._tensor.bytes_per_view, self._height, mmap.PAGESIZE
         for row in index:
-            shard, row = divmod(row, self._height)
-            begin = self._sections[shard] + row * size
-            self._maps[shard].read_ahead(begin, begin + size)
+            shard = row // height
+            begin = self._sections[shard] + row % height * size
+            aligned = begin // page * page
+            self._maps[shard].madvise(mmap.MADV_WILLNEED, aligned, begin + size - aligned)
 
 
 def _allow_open_files(count: int) -> None:

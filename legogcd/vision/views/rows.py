@@ -15,13 +15,12 @@ class TallTensor:
     """
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
-        self.parts, self._height = list(parts), len(parts[0])
+        self.parts, self.height = list(parts), len(parts[0])
         self.dtype = parts[0].dtype
         self.shape = torch.Size((sum(len(part) for part in parts), *parts[0].shape[1:]))
 
     def __getitem__(self, row: int) -> Tensor:
-        part, row = divmod(row, self._height)
-        return self.parts[part][row]
+        return self.parts[row // self.height].select(0, row % self.height)
 
 
 class Rows:
@@ -68,7 +67,8 @@ def select(numbers: Tensor | TallTensor, index: Tensor) -> Tensor:
         return numbers.index_select(0, index)
     if len(numbers.parts) == 1:
         return numbers.parts[0].index_select(0, index)
-    return torch.stack([numbers[row] for row in index.tolist()])
+    parts, height = numbers.parts, numbers.height
+    return torch.stack([parts[row // height].select(0, row % height) for row in index.tolist()])
 
 
 def dense(values: Tensor | Rows, dtype: torch.dtype) -> Tensor:
