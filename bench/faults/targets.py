@@ -57,16 +57,6 @@ PREDICTIONS = (
     "a/1.png,owl,labelled,0.9000,owl\n"
     'a/2.png,owl,known,0.8000,owl\n"b,3.png",new-001,novel,0.6000,new-001\n%bytes:caf%E9.png,new-002,novel,1.0000,owl\n'
 ).encode()
-EDITS = b"".join(
-    json.dumps({"format": 1, **edit}).encode() + b"\n"
-    for edit in (
-        {"edit": "name", "category": "new-001", "name": "hawk"},
-        {"edit": "merge", "into": "owl", "categories": ["new-002"]},
-        {"edit": "split", "category": "owl", "images": ["a/2.png"], "into": "new-003"},
-        {"edit": "confirm", "images": {"hawk": ["b,3.png"]}},
-        {"edit": "undo", "of": 4},
-    )
-)
 
 
 def _tables(folder: Path) -> Iterator[Target]:
@@ -83,21 +73,29 @@ def _tables(folder: Path) -> Iterator[Target]:
     yield Target("predictions.csv", (PREDICTIONS,), _from_file(folder / "predictions.csv", lambda p: current(p.parent)))
     record = b"path,bytes,modified,label\na/1.png,12,170000000,owl\na/2.png,13,170000001,\n"
     yield Target("collection.csv", (record,), _from_file(folder / "collection.csv", CollectionRecord.read))
-    book = b"dataset,method,seed,all,old,new\ncub,simgcd,0,0.6,0.7,0.5\n"
+    book = b"dataset,method,seed,images,epochs,all\ncub,simgcd,0,5994,200,0.6\n"
     yield Target("results", (book,), _from_file(folder / "results.csv", lambda path: ResultBook(path).rows))
 
 
 def _edits(folder: Path) -> Iterator[Target]:
-    from legogcd.run.categories import Categories, current
+    from legogcd.edits import Confirm, Merge, Name, Split, Undo
+    from legogcd.edits.edit import to_line
+    from legogcd.run.categories import Categories, append_edit, current
 
     folder.mkdir(parents=True)
     (folder / "predictions.csv").write_bytes(PREDICTIONS)
+    split, confirm = Split("owl", ("a/2.png",), "new-003"), Confirm({"hawk": ("b,3.png",)})
+    edits = (Name("new-001", "hawk"), Merge("owl", ("new-002",)), split, confirm, Undo(4))
+    for edit in edits:
+        append_edit(folder, edit)
+    checked = (folder / "edits.jsonl").read_bytes()
+    unchecked = b"".join(to_line(edit).partition(b', "check"')[0].replace(b": 2", b": 1", 1) + b"}\n" for edit in edits)
 
     def read(path: Path) -> None:
         current(path.parent)
         Categories.of_run(path.parent, ["owl"], 3)
 
-    yield Target("edits.jsonl", (EDITS,), _from_file(folder / "edits.jsonl", read))
+    yield Target("edits.jsonl", (checked, unchecked), _from_file(folder / "edits.jsonl", read))
 
 
 def _run_files(folder: Path) -> Iterator[Target]:
