@@ -39,7 +39,9 @@ class Found(Protocol):
 def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     parser = argparse.ArgumentParser(prog="python -m bench.faults", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help=", ".join(PARTS)
+    )
     parser.add_argument("--count", type=int, help="how often, for parts that can be tried any number of times")
     parser.add_argument("--out", type=Path, default=Path("results/faults.json"))
     options = parser.parse_args()
@@ -65,6 +67,7 @@ def _tried(part: str, count: int | None) -> Found:
     module, name = place.split(":")
     function = getattr(importlib.import_module(f"bench.faults.{module}"), name)
     with tempfile.TemporaryDirectory(prefix="legogcd-faults-") as home:
+        os.environ["XDG_STATE_HOME"] = f"{home}/state"  # where runs made here are noted
         trial = make_trial(Path(home))
         found: Found = function(trial) if usual is None else function(trial, count or usual)
     return found

@@ -291,7 +291,9 @@ def _jpegs(_: np.random.Generator) -> Named:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.faults.bad_images", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.faults.bad_images", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--count", type=int, help="how many of them; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60, help="time limit for one image")

@@ -74,7 +74,7 @@ def load_libraries() -> None:
     torch.set_num_threads(1)
     import matplotlib.pyplot  # noqa: F401
     import pyarrow.parquet  # noqa: F401
-    import sklearn.cluster  # noqa: F401
+    import sklearn.cluster
     import sklearn.manifold  # noqa: F401
     import torch._dynamo  # which the first optimizer imports
 

@@ -34,8 +34,7 @@ class Target:
 def targets(folder: Path) -> Iterator[Target]:
     """Every target; each has a folder of its own below ``folder`` to work in."""
     for make in _MAKERS:
-        for target in make(folder / make.__name__.strip("_")):
-            yield target
+        yield from make(folder / make.__name__.strip("_"))
 
 
 def _images(folder: Path) -> Iterator[Target]:
@@ -53,10 +52,10 @@ def _images(folder: Path) -> Iterator[Target]:
 
 
 PREDICTIONS = (
-    "path,category,status,confidence,predicted\n"
-    "a/1.png,owl,labelled,0.9000,owl\n"
-    'a/2.png,owl,known,0.8000,owl\n"b,3.png",new-001,novel,0.6000,new-001\n%bytes:caf%E9.png,new-002,novel,1.0000,owl\n'
-).encode()
+    b"path,category,status,confidence,predicted\n"
+    b"a/1.png,owl,labelled,0.9000,owl\n"
+    b'a/2.png,owl,known,0.8000,owl\n"b,3.png",new-001,novel,0.6000,new-001\n%bytes:caf%E9.png,new-002,novel,1.0000,owl\n'
+)
 
 
 def _tables(folder: Path) -> Iterator[Target]:
@@ -127,7 +126,9 @@ def _run_files(folder: Path) -> Iterator[Target]:
         if not np.isfinite(tempered).all() or bool(found.unsure(np.array([2.0]))[0]):
             raise AssertionError(f"{found} was accepted and says nothing")
 
-    found = b'{"temperature": 1.5, "threshold": 0.6, "held_out": 20, "accuracy": 0.9, "error_before": 0.1, "error": 0.02}'
+    found = (
+        b'{"temperature": 1.5, "threshold": 0.6, "held_out": 20, "accuracy": 0.9, "error_before": 0.1, "error": 0.02}'
+    )
     yield Target("calibration.json", (found,), _alone(folder / "calibration", "calibration.json", calibration))
 
 
@@ -152,7 +153,7 @@ def _tensors(folder: Path) -> Iterator[Target]:
 
     from legogcd.run.figure_sample import read_sample
     from legogcd.training.checkpoint import load_tensors, save_tensors
-    from legogcd.vision.backbones.dino import load_checkpoint
+    from legogcd.vision.backbones.dino import _read, _unwrapped
 
     folder.mkdir(parents=True)
     save_tensors(folder / "seed.safetensors", {"tail.a": torch.ones(3, 4), "method.b": torch.arange(5)}, epochs=2)
@@ -162,14 +163,15 @@ def _tensors(folder: Path) -> Iterator[Target]:
     sample |= {"confidence": torch.ones(2), "in_known": torch.tensor([True, False])}
     save_tensors(folder / "sample.safetensors", sample, names=["owl", "hawk"], n_known=1)
     seed = (folder / "sample.safetensors").read_bytes()
-    yield Target("sample.safetensors", (seed,), _from_file(folder / "sample.safetensors", lambda p: read_sample(p.parent)))
+    yield Target(
+        "sample.safetensors", (seed,), _from_file(folder / "sample.safetensors", lambda p: read_sample(p.parent))
+    )
     buffer = io.BytesIO()
-    torch.save({"teacher": {"patch_embed.proj.weight": torch.ones(4, 3, 2, 2), "cls_token": torch.ones(1, 1, 4)}}, buffer)
+    torch.save(
+        {"teacher": {"patch_embed.proj.weight": torch.ones(4, 3, 2, 2), "cls_token": torch.ones(1, 1, 4)}}, buffer
+    )
 
-    def weights(path: Path) -> None:
-        load_checkpoint(path, 32, 1)
-
-    yield Target(".pth", (buffer.getvalue(),), _from_file(folder / "weights.pth", weights))
+    yield Target(".pth", (buffer.getvalue(),), _from_file(folder / "weights.pth", lambda p: _unwrapped(_read(p), p)))
 
 
 def _views(folder: Path) -> Iterator[Target]:
@@ -226,7 +228,9 @@ def _datasets(folder: Path) -> Iterator[Target]:
             read = partial(data_set, name, home, file)
             yield Target(f"{name} {Path(file).name}", (content,), _put_back(home / file, content, read))
 
-    lists = json.dumps({"dataset": "cub", "images": 4, "old": [0, 1], "new": [2], "labelled": [0], "unlabelled": [1, 2]})
+    lists = json.dumps(
+        {"dataset": "cub", "images": 4, "old": [0, 1], "new": [2], "labelled": [0], "unlabelled": [1, 2]}
+    )
 
     def index(path: Path) -> None:
         found = read_index_lists(path)
@@ -251,7 +255,8 @@ def _cifar10(home: Path) -> dict[str, bytes]:
 def _cifar100(home: Path) -> dict[str, bytes]:
     records = b"".join(bytes([1, label]) + bytes(3072) for label in (0, 99))
     names = "\n".join(f"thing_{number}" for number in range(100)).encode()
-    return _written(home, {"train.bin": records, "test.bin": records, "fine_label_names.txt": names})
+    files = _written(home, {"train.bin": records, "test.bin": records, "fine_label_names.txt": names})
+    return {name: files[name] for name in ("train.bin", "fine_label_names.txt")}
 
 
 def _cars(home: Path) -> dict[str, bytes]:

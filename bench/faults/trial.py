@@ -21,14 +21,18 @@ class Trial:
 
     home: Path
     epochs: int = EPOCHS
+    disk: str = ""  # which of the two is in the folder ``disk``
 
     @property
     def run(self) -> Path:
-        return self.home / "run"
+        return self._folder("run")
 
     @property
     def cache(self) -> Path:
-        return self.home / "cache"
+        return self._folder("cache")
+
+    def _folder(self, name: str) -> Path:
+        return self.home / "disk" / name if self.disk == name else self.home / name
 
     @property
     def pictures(self) -> Path:
@@ -38,7 +42,20 @@ class Trial:
         known = ",".join(sorted(path.name for path in self.pictures.iterdir())[:5])
         words = ["discover", str(self.pictures), "--labels", "folders", "--known", known, "--out", str(self.run)]
         words += ["--cache", str(self.cache), "--image-size", "32", "--views", "2", "--epochs", str(self.epochs)]
-        words += ["--set", "batch_size=64", "--set", "projector_hidden=32", "--set", "projector_out=16", "--device", "cpu", "--precision", "fp32", "--threads", "1"]
+        words += [
+            "--set",
+            "batch_size=64",
+            "--set",
+            "projector_hidden=32",
+            "--set",
+            "projector_out=16",
+            "--device",
+            "cpu",
+            "--precision",
+            "fp32",
+            "--threads",
+            "1",
+        ]
         return [*words, "--disk-budget", "1GB", *more]
 
     def discover(self, *more: str, before: Callable[[], None] | None = None) -> Done:
@@ -61,7 +78,8 @@ class Trial:
         return {f"{name}/{path}": content for name in ("run", "cache") for path, content in self._left(name).items()}
 
     def _left(self, name: str) -> dict[str, bytes]:
-        return bytes_below(self.home / name, UNLIKE) if (self.home / name).exists() else {}
+        folder = self._folder(name)
+        return bytes_below(folder, UNLIKE) if folder.exists() else {}
 
     def whole(self) -> dict[str, bytes]:
         """What a run that nothing happened to leaves."""
