@@ -1,4 +1,4 @@
-"""``legogcd`` in a copy of this process, which has its libraries loaded: a command costs no start, and may be killed."""
+"""``legogcd`` in a copy of this process, which has its libraries loaded: a command starts at once, and may die."""
 
 import os
 import resource
@@ -40,7 +40,7 @@ class Running:
     """A command that was started and not waited for."""
 
     def __init__(self, words: Sequence[str], before: Callable[[], None] | None = None) -> None:
-        self._out, self._err = TemporaryFile(), TemporaryFile()
+        self._out, self._err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - closed by wait
         self._began = time.monotonic()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -192,6 +192,8 @@ def _resolve_undo(edit: Undo, standing: Sequence[Standing]) -> Undo:
 @contextlib.contextmanager
 def _alone_with(path: Path) -> Iterator[BinaryIO]:
     """The log, open to read and append, while no other writer has it."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, which may lead anywhere; put the log itself in its place")
     try:
         with locked(path.with_name(f"{path.name}.lock"), remove=True):
             is_new = not path.exists()
