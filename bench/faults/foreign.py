@@ -20,7 +20,7 @@ from bench.faults.command import Done, run
 from bench.faults.trial import Trial
 
 CANARY = b"canary-4711"
-SECONDS = 120
+SECONDS = 60
 _ESCAPES = "\x1b[2J\x1b]0;mine\x07"
 
 

@@ -76,6 +76,14 @@ def test_an_edit_does_not_follow_a_log_that_is_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_log_that_is_a_pipe_lets_nobody_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "edits.jsonl")
+    header = "path,category,status,confidence,predicted\n"
+    (tmp_path / "predictions.csv").write_text(header + "a.jpg,new-001,novel,0.6000,new-001\n")
+    with pytest.raises(UserError, match="no file"):
+        append_edit(tmp_path, Name("new-001", "owl"))
+
+
 def discovered(run_cli: Callable[..., Any], pictures: Path, tiny_vit: Path, run: Path, *more: str) -> Any:
     words = ["discover", pictures, "--labels", "folders", "--known", "blue,green", "--out", run, "--no-report"]
     words += ["--backbone", tiny_vit, "--image-size", "32", "--views", "2", "--epochs", "1", "--device", "cpu"]
