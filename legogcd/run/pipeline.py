@@ -119,13 +119,15 @@ def _begin(out: Path, prepared: Prepared, resume: bool) -> None:
     """Leave what says how a run was begun, or see that the one to go on with was begun the same way."""
     sweep_temporaries(out)
     config = prepared.config()
-    if resume and (out / CONFIG).exists():
+    begun = resume and (out / CONFIG).exists()
+    if begun:
         check_same(out, config, prepared.record)
-        return
-    check_free(out)
-    prepared.record.write(out / COLLECTION)
+    else:
+        check_free(out)
+    prepared.record.write(out / COLLECTION)  # again too: what was damaged must not be sealed as if it were whole
     write_rows(out / SKIPPED, ("path", "reason"), sorted(prepared.skipped.items()))
-    write_config(out, config)
+    if not begun:
+        write_config(out, config)
     remember_root(out, config.images.root, config.options.backbone)
 
 
