@@ -1,5 +1,6 @@
 """Writing files so that a reader sees the old content or the new, never half of either; plain names for them."""
 
+import json
 import os
 import re
 import socket
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -86,6 +88,18 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write UTF-8 text atomically, with the same line ends on every system."""
     with replacing(path) as temporary:
         temporary.write_bytes(text.encode())
+
+
+def parse_json(content: bytes | str) -> Any:
+    """What a JSON text holds; ValueError for anything else, brackets nested without end and other encodings too.
+
+    >>> parse_json(b'{"a": [1]}')
+    {'a': [1]}
+    """
+    try:
+        return json.loads(content.decode() if isinstance(content, bytes) else content)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def append_line(path: str | os.PathLike[str], text: str) -> None:

@@ -96,7 +96,7 @@ def holder_of(path: str | os.PathLike[str]) -> Holder | None:
 
 def _take(path: Path, wait: bool, warn: Warn | None, remove: bool) -> Lock:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = _opened(path)
         try:
             guards = _lock(descriptor, wait)
             if not guards or _is_still(path, descriptor):
@@ -115,6 +115,16 @@ def _take(path: Path, wait: bool, warn: Warn | None, remove: bool) -> Lock:
             os.close(descriptor)
             raise
         os.close(descriptor)  # its last holder removed it while we waited: the lock is on the file that is there now
+
+
+def _opened(path: Path) -> int:
+    """The lock file itself: a link in its place, which anybody may have put there, would let a lock write elsewhere."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise UserError(f"{path} is a link, which a lock never is; remove it") from None
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_pictures import write_pictures
+from example_pictures import write_pictures
 from transformers import ViTConfig, ViTModel
 
 from legogcd.cli import main

@@ -192,6 +192,8 @@ def _resolve_undo(edit: Undo, standing: Sequence[Standing]) -> Undo:
 @contextlib.contextmanager
 def _alone_with(path: Path) -> Iterator[BinaryIO]:
     """The log, open to read and append, while no other writer has it."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UserError(f"{path} is a link or no file, and may lead anywhere; put the log itself in its place")
     try:
         with locked(path.with_name(f"{path.name}.lock"), remove=True):
             is_new = not path.exists()
@@ -205,6 +207,8 @@ def _alone_with(path: Path) -> Iterator[BinaryIO]:
 
 
 def _content(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is no file; remove it")  # a pipe would let everybody wait
     try:
         return path.read_bytes()
     except FileNotFoundError:

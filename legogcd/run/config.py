@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from legogcd.collection.differences import CollectionRecord, what_differs
 from legogcd.errors import UserError
-from legogcd.files import write_text
+from legogcd.files import parse_json, write_text
 from legogcd.run.folder import COLLECTION, CONFIG, run_file
 from legogcd.run.options import RunOptions
 from legogcd.version import __version__
@@ -67,7 +67,7 @@ def read_config(folder: Path) -> RunConfig:
     """config.json of a run."""
     path = run_file(folder, CONFIG)
     try:
-        config = RunConfig.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        config = RunConfig.model_validate(parse_json(path.read_bytes()))
     except ValidationError as error:
         first = error.errors()[0]
         where = " ".join(str(part) for part in first["loc"])

@@ -12,10 +12,11 @@ from legogcd.collection.group_names import class_names
 from legogcd.csv_text import read_rows, write_rows
 from legogcd.errors import UserError
 from legogcd.run.folder import PREDICTIONS, run_file
+from legogcd.wording import printable
 
 COLUMNS = ("path", "category", "status", "confidence", "predicted")
 STATUSES = ("labelled", "known", "novel")
-_SHARE = re.compile(r"0\.\d{4}|1\.0{4}")
+_SHARE = re.compile(r"0(\.\d+)?|1(\.0+)?")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _what_is_wrong(cells: list[str], seen: Set[str]) -> str:
     if not name:
         return "no path"
     if name in seen:
-        return "an image that stands there before"
+        return f"{printable(name)!r} once more"
     if not category or not predicted:
         return "no category"
     if status not in STATUSES:

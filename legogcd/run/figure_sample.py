@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from legogcd.collection import Collection, Truth
 from legogcd.errors import UserError
+from legogcd.run.manifest import MANIFEST, check_sealed, seal
 from legogcd.run.pipeline import Outcome
 from legogcd.training.checkpoint import load_tensors, save_tensors
 
@@ -37,6 +38,8 @@ def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Pat
     found = outcome.discovery
     features = outcome.features_at(positions) if outcome.features is None else outcome.features[positions]
     write_sample(out, readable, truth, positions, features, found.predicted, found.confidence)
+    if (out / MANIFEST).exists():
+        seal(out, [SAMPLE])
 
 
 def choose_sample(
@@ -97,6 +100,7 @@ def read_sample(folder: Path) -> FigureSample:
     path = folder / SAMPLE
     if not path.is_file():
         raise UserError(f"{folder} has no {SAMPLE}; it is written when truth is given")
+    check_sealed(folder, SAMPLE)
     tensors, about = load_tensors(path)
     try:
         sample = FigureSample(

@@ -2,14 +2,16 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from legogcd.errors import DamagedFileError
-from legogcd.files import write_text
+from legogcd.files import parse_json, write_text
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
+_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)  # of a file in the folder itself
 
 
 def seal(folder: Path, names: Iterable[str]) -> None:
@@ -24,9 +26,9 @@ def read_manifest(folder: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_bytes())
         files = {str(name): str(digest) for name, digest in content["files"].items()}
-        sound = content["format"] == _FORMAT and all(Path(name).name == name for name in files)
+        sound = content["format"] == _FORMAT and all(map(_NAME.fullmatch, files))
     except (ValueError, KeyError, TypeError, AttributeError):
         sound = False
     if not sound:

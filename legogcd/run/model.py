@@ -12,7 +12,7 @@ from torch import Tensor
 from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
-from legogcd.files import write_text
+from legogcd.files import parse_json, write_text
 from legogcd.methods import Method, build_method, check_method, method_entry
 from legogcd.run.config import RunConfig, read_config
 from legogcd.run.folder import CALIBRATION, CONFIG, MANIFEST, MODEL, run_file
@@ -117,7 +117,7 @@ def read_calibration(folder: Path) -> Calibration:
         return Calibration()
     path = run_file(folder, CALIBRATION)
     try:
-        found = Calibration(**json.loads(path.read_text(encoding="utf-8")))
+        found = Calibration(**parse_json(path.read_bytes()))
         sound = found.temperature > 0 and found.threshold >= 0
     except (TypeError, ValueError):
         sound = False

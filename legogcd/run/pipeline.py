@@ -15,6 +15,7 @@ from legogcd.csv_text import write_rows
 from legogcd.display import Quiet
 from legogcd.errors import Interrupted
 from legogcd.evaluation.calibration import Calibration, calibrate
+from legogcd.evaluation.collapse import collapse_of_table
 from legogcd.files import sweep_temporaries
 from legogcd.locks import try_lock
 from legogcd.methods import Method, check_method
@@ -106,6 +107,9 @@ def _computed(prepared: Prepared, journal: Journal | None, score: Score | None, 
     if journal is not None:
         model.save(journal.folder, metrics)
     discovery, features = _sort(prepared, model)
+    collapsed = collapse_of_table(discovery.table(), discovery.n_classes, len(discovery.known))
+    if collapsed:
+        display.warn(collapsed)
     learner, views = prepared.learner(model.method), prepared.views
     at = partial(learner.features, views)
     return Outcome(discovery, model, metrics, prepared.config(), features, at)
@@ -115,13 +119,15 @@ def _begin(out: Path, prepared: Prepared, resume: bool) -> None:
     """Leave what says how a run was begun, or see that the one to go on with was begun the same way."""
     sweep_temporaries(out)
     config = prepared.config()
-    if resume and (out / CONFIG).exists():
+    begun = resume and (out / CONFIG).exists()
+    if begun:
         check_same(out, config, prepared.record)
-        return
-    check_free(out)
-    prepared.record.write(out / COLLECTION)
+    else:
+        check_free(out)
+    prepared.record.write(out / COLLECTION)  # again too: what was damaged must not be sealed as if it were whole
     write_rows(out / SKIPPED, ("path", "reason"), sorted(prepared.skipped.items()))
-    write_config(out, config)
+    if not begun:
+        write_config(out, config)
     remember_root(out, config.images.root, config.options.backbone)
 
 

@@ -11,7 +11,10 @@ import torch
 
 from legogcd.collection import UNLABELLED, Images
 from legogcd.display import Quiet
+from legogcd.evaluation.collapse import collapse_of_table
 from legogcd.run.categories import Categories
+from legogcd.run.config import read_config
+from legogcd.run.discovery import read_predictions
 from legogcd.run.model import Model, load_run
 from legogcd.run.prediction_tables import open_table
 from legogcd.vision.features import stored_states
@@ -99,6 +102,9 @@ def predict_run(
     """
     display, found = display or Quiet(), Predicted()
     with open_table(out) as write:
+        collapsed = run_collapsed(run)
+        if collapsed:
+            display.warn(f"in {run} {collapsed}")
         predictor = open_predictor(run, unsure_below=unsure_below, backbone=backbone, device=device, threads=threads)
         with display.counting("sorting images", len(images)) as progress:
             for table in predictor.tables(images, found.unreadable):
@@ -106,6 +112,12 @@ def predict_run(
                 found.add(table)
                 progress(sum(found.counts.values()) + len(found.unreadable))
     return found
+
+
+def run_collapsed(run: Path) -> str | None:
+    """What to say of a run whose training came to nothing, before anybody relies on it; None of any other."""
+    config = read_config(run)
+    return collapse_of_table(read_predictions(run), config.n_classes, len(config.known))
 
 
 def classes_of(model: Model, images: Images, storage: ViewStorage, display: Quiet | None = None) -> np.ndarray:

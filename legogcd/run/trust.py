@@ -15,6 +15,7 @@ from platformdirs import user_state_path
 from legogcd.collection import ImageFiles, inside
 from legogcd.collection.folder_search import OutsideError
 from legogcd.errors import UnreadableImage, UserError
+from legogcd.files import parse_json
 from legogcd.run.config import RunConfig
 
 
@@ -113,7 +114,7 @@ def _entries() -> list[dict[str, Any]]:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        entry = json.loads(line)
+        entry = parse_json(line)
     except ValueError:
         return None
     fields = {"run", "named", "root", "backbone"}

@@ -11,7 +11,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from legogcd.errors import DamagedFileError, UserError
-from legogcd.files import replacing
+from legogcd.files import parse_json, replacing
 
 TAIL, METHOD, MOMENTUM = "tail.", "method.", "momentum."
 _FORMAT = "legogcd-2"
@@ -45,8 +45,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and what was said about them; a file that is cut, changed or holds NaN is refused."""
     try:
         with safe_open(path, framework="pt") as file:
-            about = json.loads((file.metadata() or {})[_ABOUT])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            about = parse_json((file.metadata() or {})[_ABOUT])
+            # copies: what the file is mapped to would change with the file
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise DamagedFileError(f"{path} cannot be read as a file of legogcd: {' '.join(str(error).split())}") from None
     if not isinstance(about, dict) or about.get("format") != _FORMAT or about.get("digest") != _digest(tensors):

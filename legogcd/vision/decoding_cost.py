@@ -1,7 +1,7 @@
 """What a file will cost to decode, told from its header alone: bytes of memory, by format.
 
 The bytes per pixel were measured with Pillow's own decoders and rounded up: an image refused for nothing is better
-than a machine that stops. ``python -m bench.bad_images`` measures what reading really takes.
+than a machine that stops. ``python -m bench.faults.bad_images`` measures what reading really takes.
 """
 
 import os

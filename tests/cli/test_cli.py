@@ -56,6 +56,7 @@ def test_discover_leaves_a_run_folder(discover, pictures: Path, labels: Path, tm
     assert {path.name for path in run.iterdir()} == {
         *("config.json", "metrics.jsonl", "timing.jsonl", "predictions.csv", "model.safetensors"),
         *("curves.png", "groups.png", "sample.safetensors", "calibration.json", "report.html"),
+        *("manifest.json", "collection.csv", "skipped.csv"),
     }
     with open(run / "predictions.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

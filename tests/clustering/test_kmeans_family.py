@@ -1,5 +1,6 @@
 """k-means and semi-supervised k-means: against a slow plain version, planted clusters, and what must always hold."""
 
+import sys
 from itertools import pairwise, product
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_chunks_change_nothing(monkeypatch):
     features, truth = blobs(2)
     labels = partly(truth, 3)
     whole = semi_supervised_kmeans(features, labels, 6, seed=0)
-    monkeypatch.setattr("legogcd.clustering.kmeans.points.CHUNK_CELLS", 50)
+    monkeypatch.setattr(sys.modules["legogcd.clustering.kmeans.points"], "CHUNK_CELLS", 50)
     parts = semi_supervised_kmeans(features, labels, 6, seed=0)
     np.testing.assert_array_equal(parts.labels, whole.labels)
     assert parts.inertia == pytest.approx(whole.inertia, rel=1e-6)

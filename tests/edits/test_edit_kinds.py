@@ -174,7 +174,7 @@ def test_undo_goes_back_edit_by_edit(run: Path) -> None:
 def test_an_image_that_is_listed_twice_cannot_be_edited(run: Path) -> None:
     with open(run / "predictions.csv", "a", encoding="utf-8") as file:
         file.write("z.jpg,owl,known,0.5000,owl\n")
-    with pytest.raises(UserError, match=r"'z\.jpg' more than once"):
+    with pytest.raises(UserError, match=r"'z\.jpg' once more"):
         current(run)
 
 

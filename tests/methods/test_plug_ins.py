@@ -13,7 +13,7 @@ from legogcd.bricks.shared.running_mean import RunningMean
 from legogcd.errors import UserError
 from legogcd.methods import ParametricRecipe, build_method, check_method, choose_recipe, method_entry
 from legogcd.methods.parametric import Parametric
-from legogcd.training.checkpoint import checkpoint_tensors, load_checkpoint, save_tensors
+from legogcd.training.checkpoint import checkpoint_tensors, load_checkpoint, load_tensors, save_tensors
 
 LABELS = torch.tensor([0, 1, 2, 0, -1, -1, -1, -1])
 SMALL = {"projector_hidden": 8, "projector_out": 4}
@@ -206,10 +206,10 @@ def test_a_resumed_method_with_added_bricks_goes_on_exactly(crowding: type[Brick
     unbroken, resumed = (built("legogcd:prior,consensus,crowding") for _ in range(2))
     optimizer = torch.optim.SGD(unbroken.parameters(), lr=0.05, momentum=0.9)
     train(unbroken, optimizer, range(4))
-    save_tensors(tmp_path / "checkpoint.safetensors", checkpoint_tensors(tail, unbroken, optimizer), next_epoch=4)
+    save_tensors(tmp_path / "checkpoint.safetensors", checkpoint_tensors(tail, unbroken, optimizer))
     other = torch.optim.SGD(resumed.parameters(), lr=0.05, momentum=0.9)
-    epoch = load_checkpoint(tmp_path / "checkpoint.safetensors", tail, resumed, other)
-    assert train(resumed, other, range(epoch, 8)) == train(unbroken, optimizer, range(4, 8))
+    load_checkpoint(tail, resumed, other, load_tensors(tmp_path / "checkpoint.safetensors")[0])
+    assert train(resumed, other, range(4, 8)) == train(unbroken, optimizer, range(4, 8))
 
 
 def test_published_recipes_have_no_added_bricks() -> None:

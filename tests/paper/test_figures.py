@@ -274,7 +274,7 @@ def _without_counts(run: Path) -> None:
         (lambda run: (run / "metrics.jsonl").unlink(), "has no finished epoch"),
         (lambda run: (run / "metrics.jsonl").write_text("[1]\n"), "metrics.jsonl is not what a run writes"),
         (_without_counts, "none of the figures can be drawn: no accuracy-bad: no epoch of"),
-        (lambda run: (run / "sample.safetensors").write_bytes(b"?"), "cannot be read as safetensors"),
+        (lambda run: (run / "sample.safetensors").write_bytes(b"?"), "cannot be read as a file of legogcd"),
     ],
 )
 def test_what_is_no_run_is_one_clear_line(tmp_path: Path, spoil: Callable[[Path], Any], says: str) -> None:

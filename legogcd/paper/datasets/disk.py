@@ -9,6 +9,8 @@ from pathlib import Path
 from legogcd.errors import UserError
 from legogcd.paper.datasets.dataset import Fault
 
+_MOST_DIGITS = 18  # of a number that is meant; Python refuses to read thousands of them
+
 
 def require(folder: Path, names: Iterable[str], fault: Fault) -> None:
     """Report every file or folder that is not in ``folder``."""
@@ -44,7 +46,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def whole_number(text: str) -> int | None:
     """The number that plain digits spell; None for anything else."""
-    return int(text) if text.isascii() and text.isdecimal() else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def read_files(source: Path, names: Iterable[str], fault: Fault) -> dict[str, bytes]:

@@ -1,7 +1,6 @@
 """A split as plain index lists: written, read back, and held against another's."""
 
 import hashlib
-import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from legogcd.errors import UserError
+from legogcd.files import parse_json
 from legogcd.paper.datasets.dataset import PaperDataset
 from legogcd.paper.splits import old_and_new, training_split
 
@@ -38,7 +38,7 @@ def index_lists(dataset: PaperDataset, root: str | os.PathLike[str]) -> dict[str
 def read_index_lists(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Index lists from a JSON file; ours or anybody's with at least labelled, unlabelled, old and new."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = parse_json(Path(path).read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {str(path)!r}: {error.strerror}") from None
     except ValueError:

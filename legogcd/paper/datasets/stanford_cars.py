@@ -9,6 +9,7 @@ from legogcd.collection import ImageFiles
 from legogcd.errors import UserError
 from legogcd.paper.datasets.dataset import DatasetSplit, Fault, SplitName
 from legogcd.paper.datasets.disk import file_names, require
+from legogcd.run.own_process import in_own_process
 
 N_CLASSES = 196
 _FOLDERS: dict[SplitName, str] = {"train": "cars_train", "test": "cars_test"}
@@ -63,10 +64,9 @@ def _class_names(home: Path) -> tuple[str, ...]:
 
 
 def _variable(path: Path, name: str) -> Any:
-    from scipy.io import loadmat
-
+    """One variable of a MATLAB file, read in another process: some damaged files end the process that reads them."""
     try:
-        content = loadmat(path, squeeze_me=True, appendmat=False)
+        content, _ = in_own_process(_load, path)
     except FileNotFoundError:
         raise UserError(f"{str(path)!r} is missing") from None
     except Exception as error:  # a damaged file shows itself in many ways
@@ -75,3 +75,9 @@ def _variable(path: Path, name: str) -> Any:
     if name not in content:
         raise UserError(f"{str(path)!r} holds no {name!r}; expected the file of the official devkit")
     return content[name]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    from scipy.io import loadmat
+
+    return {**loadmat(path, squeeze_me=True, appendmat=False)}

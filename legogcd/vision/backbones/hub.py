@@ -1,12 +1,12 @@
 """Model files from the Hugging Face hub: the local cache first, one quick question before any download."""
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from legogcd.errors import UserError
+from legogcd.files import parse_json
 
 CONFIG = "config.json"
 PREPROCESSORS = ("preprocessor_config.json", "processor_config.json")
@@ -117,7 +117,7 @@ def _shards(weights: Path) -> list[Path]:
     if weights.suffix != ".json":
         return []
     try:
-        index = json.loads(weights.read_text("utf-8"))
+        index = parse_json(weights.read_bytes())
         return [weights.parent / file for file in sorted(set(index["weight_map"].values()))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{weights} is not an index of weight files") from error

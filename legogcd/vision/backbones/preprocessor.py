@@ -1,11 +1,11 @@
 """How a model folder says that pixels are normalized: the settings of its image processor."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 from legogcd.errors import UserError
+from legogcd.files import parse_json
 from legogcd.vision.backbones.backbone import Channels, Normalization
 from legogcd.vision.backbones.hub import PREPROCESSORS
 
@@ -44,7 +44,7 @@ def _channels(given: Any, scale: float) -> Channels:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object, or one line that says that the file holds none."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = parse_json(path.read_bytes())
     except (OSError, ValueError):
         content = None
     if not isinstance(content, dict):

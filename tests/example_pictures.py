@@ -1,4 +1,4 @@
-"""A small collection of pictures, written where a test wants it."""
+"""A small collection of pictures that are easy to tell apart."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ COLORS = {"blue": (40, 60, 220), "green": (30, 190, 60), "red": (220, 40, 40), "
 
 
 def write_pictures(folder: Path, per_class: int = 8, size: int = 40) -> Path:
-    """One sub-folder a color, noisy squares in it: easy to tell apart even for random features."""
+    """One sub-folder per color, noisy squares in it: easy to tell apart even for random features."""
     random = np.random.default_rng(0)
     for name, color in COLORS.items():
         (folder / name).mkdir(parents=True)

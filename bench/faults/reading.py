@@ -53,7 +53,7 @@ class Reader:
         return Read(answer["outcome"], time.monotonic() - began, answer.get("peak", 0))
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-W", "ignore", "-m", "bench.reading"]
+        command = [sys.executable, "-W", "ignore", "-m", "bench.faults.reading"]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )

@@ -1,4 +1,4 @@
-"""More than 500 bad images, and what reading them does: ``python -m bench.bad_images``.
+"""More than 500 bad images, and what reading them does: ``python -m bench.faults.bad_images``.
 
 Every image must be read or refused with a reason, within a time limit and within a gigabyte of memory. The images are
 made anew from a seed, the same each time; tests take a part of them.
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from bench.reading import Reader
+from bench.faults.reading import Reader
 
 Named = Iterator[tuple[str, bytes]]
 FORMATS = {"jpg": "JPEG", "png": "PNG", "gif": "GIF", "bmp": "BMP", "tif": "TIFF", "webp": "WEBP", "ppm": "PPM"}
@@ -291,7 +291,9 @@ def _jpegs(_: np.random.Generator) -> Named:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.bad_images", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.faults.bad_images", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--count", type=int, help="how many of them; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60, help="time limit for one image")

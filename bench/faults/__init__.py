@@ -1,0 +1,1 @@
+"""What kills, full disks, damaged and foreign files do to a run: ``python -m bench.faults``."""
