@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection import Collection
 from legogcd.display import Quiet
 from legogcd.evaluation import scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
@@ -121,10 +120,8 @@ def cut(split: PaperSplit, most: int) -> PaperSplit:
     rows = stratified(2 * classes + split.collection.labelled, most)
     test = split.test.collection
     test_rows = stratified(split.test.truth.encode(test), most)
-    held_out = Collection(test.images.subset(test_rows), test.labels[test_rows], test.known)
-    notes = split.collection.notes
-    training = Collection(split.collection.images.subset(rows), split.collection.labels[rows], test.known, notes)
-    return PaperSplit(training, split.truth, HeldOut(held_out, split.test.truth))
+    held_out = HeldOut(test.keep(test_rows), split.test.truth)
+    return PaperSplit(split.collection.keep(rows), split.truth, held_out)
 
 
 @lru_cache(maxsize=1)  # the runs of a data set follow each other
@@ -136,6 +133,5 @@ def _split(dataset: str, root: Path, most: int | None) -> PaperSplit:
 def _test_scores(outcome: Outcome, test: HeldOut, options: RunOptions, display: Quiet) -> dict[str, float | None]:
     predicted = classes_of(outcome.model, test.collection.images, options.view_storage(), display)
     rows = np.flatnonzero(predicted >= 0)
-    readable = Collection(test.collection.images.subset(rows), test.collection.labels[rows], test.collection.known)
-    scores = scoring(test.truth)(readable, predicted[rows])
+    scores = scoring(test.truth)(test.collection.keep(rows), predicted[rows])
     return {f"test_{name}": scores[name] for name in ("all", "old", "new")}
