@@ -1,1 +1,1 @@
-"""Speed and memory, always against a plain implementation in the same run."""
+"""What is measured: `speed` against a plain implementation, `accuracy` paired by seed, `house` on the code itself."""

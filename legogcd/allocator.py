@@ -1,7 +1,7 @@
 """Keep glibc from handing large temporary tensors back to the system after every operation.
 
 Mapping and unmapping their pages costs more than the arithmetic on them: on small CPU machines raising
-the thresholds made EfficientNet-Lite0 inference two to three times as fast (``python -m bench.allocator``).
+the thresholds made EfficientNet-Lite0 inference two to three times as fast (``python -m bench.speed.allocator``).
 """
 
 import ctypes

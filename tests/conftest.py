@@ -16,6 +16,12 @@ from legogcd.cli import main
 COLORS = {"blue": (40, 60, 220), "green": (30, 190, 60), "red": (220, 40, 40), "yellow": (230, 220, 50)}
 
 
+@pytest.fixture(autouse=True)
+def _own_state_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs made by tests are not noted among the user's."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
 @pytest.fixture(scope="session")
 def tiny_vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random two-layer ViT for 32-pixel images, saved as the hub saves one."""

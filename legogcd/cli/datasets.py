@@ -42,7 +42,7 @@ def list_datasets(
         typer.echo(
             f"{dataset.name:<14} {dataset.title:<14} {dataset.n_classes:>7} {images:>9}  {dataset.size:<20} {found}"
         )
-        typer.echo(f"{'':14} terms: {dataset.licence}")
+        typer.echo(f"{'':14} terms: {dataset.license}")
         direct = f"`legogcd datasets download {dataset.name}`, or " if dataset.archive is not None else ""
         typer.echo(f"{'':14} get it: {direct}{dataset.source}")
     if root is None:
@@ -90,7 +90,7 @@ def download(name: NameArgument, root: RootOption) -> None:
 
     dataset = dataset_named(name)
     place = fetch(dataset, root, Screen())
-    typer.echo(f"{dataset.title} is in {place}; terms: {dataset.licence}")
+    typer.echo(f"{dataset.title} is in {place}; terms: {dataset.license}")
 
 
 @datasets.command()

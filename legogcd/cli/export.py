@@ -3,19 +3,20 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from legogcd.export import FORMATS
+from legogcd.wording import printable
 
-class To(StrEnum):
-    folders = "folders"
-    csv = "csv"
-    label_studio = "label-studio"
-    fiftyone = "fiftyone"
-    coco = "coco"
-    yolo_cls = "yolo-cls"
-    hf_dataset = "hf-dataset"
+if TYPE_CHECKING:
+    To: TypeAlias = StrEnum
+else:
+    To = StrEnum("To", {name.replace("-", "_"): name for name in FORMATS})
+
+_FORMATS_HELP = "The format: " + "; ".join(f"{name}, {chosen.description}" for name, chosen in FORMATS.items()) + "."
+_SINGLE_FILES = " and ".join(name for name, chosen in FORMATS.items() if chosen.single_file)
 
 
 class LinkAs(StrEnum):
@@ -32,9 +33,11 @@ class Status(StrEnum):
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
-    to: Annotated[To, typer.Option(help="The format.")],
-    out: Annotated[Path, typer.Option(help="New or empty folder; with csv and coco also a file, like sorted.csv.")],
-    images: Annotated[Path | None, typer.Option(help="Where the images are now, if they moved since the run.")] = None,
+    to: Annotated[To, typer.Option(help=_FORMATS_HELP)],
+    out: Annotated[Path, typer.Option(help=f"New or empty folder; with {_SINGLE_FILES} also a file, like sorted.csv.")],
+    images: Annotated[
+        Path | None, typer.Option(help="Where the images are, if they moved since the run or it was made elsewhere.")
+    ] = None,
     only: Annotated[
         list[Status] | None, typer.Option(help="Leave out images of any other status; may be repeated.")
     ] = None,
@@ -53,7 +56,7 @@ def export(
 ) -> None:
     """Write a finished run in the format of another tool; images are linked, copied or named, never moved.
 
-    For example, one folder a category, without what the model is unsure of:
+    For example, one folder per category, without what the model is unsure of:
 
         legogcd export run --to folders --min-confidence 0.5 --out sorted
     """
@@ -61,7 +64,7 @@ def export(
     from rich.progress import Progress
 
     from legogcd.export import Include, export_run
-    from legogcd.export.records import STATUSES
+    from legogcd.export.items import STATUSES
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as shown:
         task = shown.add_task("writing", total=None)
@@ -78,4 +81,4 @@ def export(
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )
     for line in exported.lines():
-        typer.echo(line)
+        typer.echo(printable(line))

@@ -162,9 +162,9 @@ def _rows(dataset: str, methods: list[str], form: Form, book: "ResultBook") -> s
 
 
 def _rendered(comparison: object, form: Form) -> str:
-    from legogcd.paper.reproduce import Comparison, to_csv, to_latex, to_markdown
+    from legogcd.paper.reproduce import TableComparison, to_csv, to_latex, to_markdown
 
-    assert isinstance(comparison, Comparison)
+    assert isinstance(comparison, TableComparison)
     return {Form.markdown: to_markdown, Form.csv: to_csv, Form.latex: to_latex}[form](comparison)
 
 

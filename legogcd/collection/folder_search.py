@@ -94,17 +94,24 @@ class FolderSearch:
                 self.leads_out.add(name)
 
 
+class OutsideError(UserError):
+    """A name that does not stay below a folder; ``reason`` says why, without the name."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{printable(name)!r} {reason}")
+        self.reason = reason
+
+
 def inside(root: str | os.PathLike[str], name: str) -> Path:
     """The real path of ``name`` below ``root``; refused where it is absolute, goes up, or a link leads out.
 
     For names from files that somebody else wrote. It need not exist.
     """
-    shown = printable(name)
     windows = PureWindowsPath(name)
     if not name or "\0" in name or posixpath.isabs(name) or windows.drive or windows.root:
-        raise UserError(f"{shown!r} is not a path below the image folder")
+        raise OutsideError(name, "is not a path below the image folder")
     if ".." in name.split("/") or ".." in windows.parts:
-        raise UserError(f"{shown!r} leads out of the image folder ('..')")
+        raise OutsideError(name, "leads out of the image folder ('..')")
     top = os.path.realpath(root)
     try:
         real = os.path.realpath(os.path.join(top, name))  # noqa: PTH118 - as text, so that nothing is tidied up
@@ -112,11 +119,11 @@ def inside(root: str | os.PathLike[str], name: str) -> Path:
     except FileNotFoundError:
         pass
     except OSError as error:  # a name too long, a link in a circle, a file taken for a folder
-        raise UserError(f"{shown!r} cannot be reached: {error.strerror}") from None
+        raise OutsideError(name, f"cannot be reached: {error.strerror}") from None
     if real == top or os.path.commonpath((real, top)) != top:
-        raise UserError(f"{shown!r} leads out of the image folder (a link to {printable(real)!r})")
+        raise OutsideError(name, f"leads out of the image folder (a link to {printable(real)!r})")
     if Path(real).is_symlink():
-        raise UserError(f"{shown!r} is a link in a circle")
+        raise OutsideError(name, "is a link in a circle")
     return Path(real)
 
 

@@ -1,93 +1,186 @@
-"""The log of edits: reading it, replaying it, and appending to it safely."""
+"""The log of edits: reading it, the state that follows it, and appending to it safely."""
 
 import contextlib
 import os
-import sys
+import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from legogcd.edits.edit import Change, Edit, Undo, from_line, to_line
+from legogcd.edits.edit import Change, Edit, Undo, from_line, is_whole, to_line
 from legogcd.edits.state import State
 from legogcd.errors import UserError
+from legogcd.files import sync_folder
+from legogcd.locks import locked
 
-if sys.platform != "win32":
-    import fcntl
-
-
-def read_log(path: Path) -> list[Edit]:
-    """The whole log, edits that were taken back too; number n is line n. A last line cut off by a crash is left out."""
-    return _parse(path, path.read_bytes())[0] if path.exists() else []
+Standing = tuple[int, Change]
+"""An edit in force and its number, from 1."""
 
 
-def in_force(edits: Sequence[Edit]) -> list[tuple[int, Change]]:
-    """The edits that are not taken back, with their numbers from 1."""
-    standing: list[tuple[int, Change]] = []
-    for number, edit in enumerate(edits, start=1):
-        if not isinstance(edit, Undo):
-            standing.append((number, edit))
-        else:
+@dataclass
+class _Read:
+    """As much of a log as was read: its bytes, their CRC-32, the edits in them and those in force."""
+
+    content: bytes
+    crc: int
+    edits: list[Edit]
+    in_force: list[Standing]
+
+
+class EditLog:
+    """A log of edits and the state after them, which follow the file: only what was added to it is read and replayed.
+
+    ``start`` gives the state before any edit. Threads may share one; other processes append to the file as they like.
+    """
+
+    def __init__(self, path: Path, start: Callable[[], State]) -> None:
+        self.path = path
+        self._start = start
+        self._lock = threading.RLock()
+        self._read = _Read(b"", 0, [], [])
+        self._state: State | None = None
+        self._applied: list[Standing] = []
+
+    def edits(self) -> list[Edit]:
+        """The whole log, edits that were taken back too; number n is line n.
+
+        A last line cut off by a crash is left out.
+        """
+        with self._lock:
+            self._follow(_content(self.path))
+            return list(self._read.edits)
+
+    def state(self) -> State:
+        """Where every image is after the edits; a copy, which later edits do not change."""
+        with self._lock:
+            self._follow(_content(self.path))
+            return self._current().copy()
+
+    def append(self, edit: Edit) -> Edit:
+        """Check an edit against the current state and write it to the log; returns it as it was written.
+
+        The line is on disk when this returns. Writers wait for each other; each one sees what the others wrote.
+        """
+        if not self.path.exists():
+            with self._lock:
+                self._follow(b"")
+                self._resolve(edit)  # a refused edit leaves no empty log behind
+        with _alone_with(self.path) as file, self._lock:
+            content = file.read()
+            self._follow(content)
+            resolved = self._resolve(edit)
+            whole = len(self._read.content)
+            ended = b"" if not whole or self._read.content.endswith(b"\n") else b"\n"
+            line = ended + to_line(resolved, zlib.crc32(ended, self._read.crc))
+            if whole < len(content):
+                file.truncate(whole)
+            _write(file, line, whole)
+            self._follow(self._read.content + line)
+        return resolved
+
+    def _follow(self, content: bytes) -> None:
+        """Take in a content of the file: what comes after the part that is known, or all where that part changed."""
+        known = self._read
+        if not (content.startswith(known.content) and known.content[-1:] in (b"", b"\n")):
+            known, self._state = _Read(b"", 0, [], []), None
+        self._read = _read_on(self.path, known, content)
+
+    def _current(self) -> State:
+        """The state after the edits in force, from the one before by taking back and applying what differs."""
+        wanted = self._read.in_force
+        if self._state is None or not self._step_back():
+            self._state, self._applied = self._start(), []
+        for number, edit in wanted[len(self._applied) :]:
             try:
-                _resolve_undo(edit, standing)
+                self._state.apply(self._state.resolve(edit))
             except UserError as error:
-                raise UserError(f"edits.jsonl line {number} does not fit the lines before it: {error}") from None
-            standing.pop()
+                raise UserError(f"edits.jsonl line {number} does not fit the run: {error}") from None
+            self._applied.append((number, edit))
+        return self._state
+
+    def _step_back(self) -> bool:
+        """Take back what is no longer in force; below an edit that still is, everything is."""
+        assert self._state is not None
+        wanted = self._read.in_force
+        while self._applied and self._applied[-1:] != wanted[len(self._applied) - 1 : len(self._applied)]:
+            if not self._state.revert():
+                return False
+            self._applied.pop()
+        return True
+
+    def _resolve(self, edit: Edit) -> Edit:
+        if isinstance(edit, Undo):  # needs no state, so that it can take back an edit that does not fit
+            return _resolve_undo(edit, self._read.in_force)
+        return self._current().resolve(edit)
+
+
+def in_force(edits: Sequence[Edit]) -> list[Standing]:
+    """The edits that are not taken back, with their numbers from 1."""
+    standing: list[Standing] = []
+    for number, edit in enumerate(edits, start=1):
+        _stand(standing, number, edit)
     return standing
 
 
-def append_to_log(path: Path, edit: Edit, start: Callable[[], State]) -> Edit:
-    """Check an edit against the current state and write it to the log; returns it as it was written.
-
-    ``start`` gives the state before any edit. The line is on disk when this returns. Writers wait for each other;
-    each one sees what the others wrote.
-    """
-    if not path.exists():
-        _resolve(start, edit, [])  # a refused edit leaves no empty log behind
-    with _locked(path) as file:
-        content = file.read()
-        edits, whole = _parse(path, content)
-        resolved = _resolve(start, edit, edits)
-        if whole < len(content):
-            file.truncate(whole)
-        line = to_line(resolved)
-        _write(file, line if content[:whole].endswith(b"\n") or not whole else b"\n" + line, whole)
-    return resolved
-
-
-def _parse(path: Path, content: bytes) -> tuple[list[Edit], int]:
-    """The edits, and how many bytes hold them: what follows is a line that a crash cut off."""
-    *lines, rest = content.split(b"\n")  # not splitlines: names may hold other characters that end a line in Unicode
-    edits = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            edits.append(from_line(line))
-        except ValueError as error:
-            raise UserError(
-                f"{path} line {number} is not an edit: {error}; correct or remove that line, nothing else was touched"
-            ) from None
-    try:  # a whole edit that only lacks its line end counts
-        return [*edits, from_line(rest)], len(content)
-    except ValueError:
-        return edits, len(content) - len(rest)
-
-
 def replay(state: State, edits: Sequence[Edit]) -> State:
-    """The state after the edits that are in force."""
-    for number, edit in in_force(edits):
-        try:
-            state.apply(state.resolve(edit))
-        except UserError as error:
-            raise UserError(f"edits.jsonl line {number} does not fit the run: {error}") from None
+    """The state after the edits that are in force, all from the start: what `EditLog.state` arrives at in steps."""
+    for _, edit in in_force(edits):
+        state.apply(state.resolve(edit))
     return state
 
 
-def _resolve(start: Callable[[], State], edit: Edit, before: Sequence[Edit]) -> Edit:
-    if isinstance(edit, Undo):  # needs no replay, so that it can take back an edit that does not fit
-        return _resolve_undo(edit, in_force(before))
-    return replay(start(), before).resolve(edit)
+def _stand(standing: list[Standing], number: int, edit: Edit) -> None:
+    if not isinstance(edit, Undo):
+        standing.append((number, edit))
+        return
+    try:
+        _resolve_undo(edit, standing)
+    except UserError as error:
+        raise UserError(f"edits.jsonl line {number} does not fit the lines before it: {error}") from None
+    standing.pop()
 
 
-def _resolve_undo(edit: Undo, standing: Sequence[tuple[int, Change]]) -> Undo:
+def _read_on(path: Path, known: _Read, content: bytes) -> _Read:
+    """What is known, and the lines of ``content`` after it; a last line that a crash cut off is left out."""
+    new = content[len(known.content) :]
+    *lines, rest = new.split(b"\n")  # not splitlines: names may hold other characters that end a line in Unicode
+    edits, standing, crc = list(known.edits), list(known.in_force), known.crc
+    for line in lines:
+        edit = _parsed(path, line, crc, len(edits) + 1)
+        edits.append(edit)
+        _stand(standing, len(edits), edit)
+        crc = zlib.crc32(line + b"\n", crc)
+    whole = len(content) - len(rest)
+    if rest and _is_an_edit(rest, crc):  # it only lacks its line end
+        edits.append(from_line(rest, crc))
+        _stand(standing, len(edits), edits[-1])
+        crc, whole = zlib.crc32(rest, crc), len(content)
+    elif is_whole(rest):
+        _parsed(path, rest, crc, len(edits) + 1)
+    return _Read(content[:whole], crc, edits, standing)
+
+
+def _parsed(path: Path, line: bytes, crc: int, number: int) -> Edit:
+    try:
+        return from_line(line, crc)
+    except ValueError as error:
+        raise UserError(
+            f"{path} line {number} is not an edit: {error}; "
+            "put back a copy of the file or mend it as docs/edits.md says, nothing was touched"
+        ) from None
+
+
+def _is_an_edit(line: bytes, crc: int) -> bool:
+    try:
+        from_line(line, crc)
+    except ValueError:
+        return False
+    return True
+
+
+def _resolve_undo(edit: Undo, standing: Sequence[Standing]) -> Undo:
     if not standing:
         raise UserError("there is no edit to take back")
     last = standing[-1][0]
@@ -97,21 +190,27 @@ def _resolve_undo(edit: Undo, standing: Sequence[tuple[int, Change]]) -> Undo:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[BinaryIO]:
+def _alone_with(path: Path) -> Iterator[BinaryIO]:
     """The log, open to read and append, while no other writer has it."""
-    with _opened(path) as file:
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):  # a file system without locks still appends each line at once
-                fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        yield file
-
-
-def _opened(path: Path) -> BinaryIO:
     try:
-        return open(path, "a+b", buffering=0)
+        with locked(path.with_name(f"{path.name}.lock"), remove=True):
+            is_new = not path.exists()
+            with open(path, "a+b", buffering=0) as file:
+                if is_new:
+                    sync_folder(path.parent)
+                file.seek(0)
+                yield file
     except OSError as error:
         raise UserError(f"cannot write to {path}: {error.strerror}") from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _write(file: BinaryIO, line: bytes, whole: int) -> None:

@@ -3,12 +3,15 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import Self
 
 import pandas as pd
 
 from legogcd.collection.group_names import group_number, novel_name
 from legogcd.edits.edit import Change, Confirm, Merge, Name, Split
 from legogcd.edits.names import clean_name, find_path, find_spelled, no_category, no_image, shown
+from legogcd.edits.reversible import Reversible
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
 
@@ -16,7 +19,9 @@ from legogcd.wording import counted, some_of
 class State:
     """The images of a run by category. ``resolve`` checks an edit and completes it, ``apply`` carries it out.
 
-    ``labelled`` and ``confirmed`` are the images whose category counts as a label: given to the run, or confirmed.
+    ``revert`` takes the last one back at the cost of that edit alone. ``labelled`` and ``confirmed`` are the images
+    whose category counts as a label: given to the run, or confirmed. All that edits change is in dictionaries, as
+    `Reversible` needs it.
     """
 
     def __init__(self, predictions: pd.DataFrame) -> None:
@@ -26,18 +31,28 @@ class State:
         if twice:
             raise UserError(f"predictions.csv names {some_of(twice, 3)} more than once; an edit could mean either")
         self._category: dict[str, str] = dict(zip(paths, categories, strict=True))  # by path
-        self._images: dict[str, set[str]] = {}  # by category
+        self._images: dict[str, dict[str, None]] = {}  # by category
         for path, category in self._category.items():
-            self._images.setdefault(category, set()).add(path)
+            self._images.setdefault(category, {})[path] = None
         status = predictions["status"]
-        self._known: set[str] = set(predictions["category"][status != "novel"])
-        self.labelled: set[str] = set(predictions["path"][status == "labelled"])
-        self.confirmed: set[str] = set()
+        self._known: dict[str, None] = dict.fromkeys(predictions["category"][status != "novel"])
+        self.labelled: dict[str, None] = dict.fromkeys(predictions["path"][status == "labelled"])
+        self.confirmed: dict[str, None] = {}
         self._became: dict[str, str] = {}  # where a name that is gone went
         self._now: dict[str, str] = {}  # what categories of the run are called now, by what the run called them
         self._of_the_run = {*categories, *predictions["predicted"]}
         numbers = (group_number(name) for name in self._of_the_run)
-        self._newest = max((number for number in numbers if number is not None), default=0)
+        self._newest = {"group": max((number for number in numbers if number is not None), default=0)}
+        self._changes = Reversible()
+
+    def copy(self) -> Self:
+        """A state of its own, whose last edits cannot be taken back."""
+        other = copy(self)
+        for name in ("_category", "_known", "labelled", "confirmed", "_became", "_now", "_newest"):
+            setattr(other, name, dict(getattr(self, name)))
+        other._images = {category: dict(images) for category, images in self._images.items()}
+        other._changes = Reversible()
+        return other
 
     def size(self, category: str) -> int:
         """How many images a category has."""
@@ -52,11 +67,11 @@ class State:
         return name, name in self._known
 
     def frame(self) -> pd.DataFrame:
-        """One row an image, as predictions.csv, with the categories and statuses of now and ``confirmed``."""
+        """One row per image, as predictions.csv, with the categories and statuses of now and ``confirmed``."""
         frame = self._table.copy()
         paths = frame["path"].tolist()
-        frame["category"] = [self._category[path] for path in paths]
-        frame["status"] = [self._status(path) for path in paths]
+        for column, values in (("category", map(self._category.get, paths)), ("status", map(self._status, paths))):
+            frame[column] = pd.Series(list(values), frame.index, dtype=object)  # pandas' own text type is UTF-8 only
         frame["confirmed"] = [path in self.confirmed for path in paths]
         return frame
 
@@ -95,6 +110,7 @@ class State:
 
     def apply(self, edit: Change) -> None:
         """Carry out an edit that ``resolve`` returned."""
+        self._changes.begin()
         match edit:
             case Name():
                 self._pour(edit.category, edit.name)
@@ -103,12 +119,14 @@ class State:
                     self._pour(category, edit.into)
             case Split():
                 assert edit.into is not None
-                self._move(edit.images, edit.into)
-                self.labelled.difference_update(edit.images)
-                self.confirmed.difference_update(edit.images)
-                self._newest = max(self._newest, group_number(edit.into) or 0)
+                self._split_off(edit.category, edit.images, edit.into)
             case Confirm():
-                self.confirmed.update(path for paths in edit.images.values() for path in paths)
+                for paths in edit.images.values():
+                    self._changes.put(self.confirmed, dict.fromkeys(paths))
+
+    def revert(self) -> bool:
+        """Take back the last edit that was applied; False where it is too long ago, and nothing is changed."""
+        return self._changes.back()
 
     def _resolve_name(self, edit: Name) -> Name:
         category, name = self._find_category(edit.category), clean_name(edit.name)
@@ -152,7 +170,7 @@ class State:
         return Split(category, images, into)
 
     def _resolve_into(self, into: str | None) -> str:
-        following = novel_name(self._newest + 1)
+        following = novel_name(self._newest["group"] + 1)
         if into is None or into == following:
             return following
         return find_spelled(into, self._images) or clean_name(into)
@@ -197,21 +215,35 @@ class State:
 
     def _pour(self, category: str, into: str) -> None:
         """All images of a category go to another, which is known if either was."""
+        put, drop = self._changes.put, self._changes.drop
         if category in self._known:
-            self._known.remove(category)
-            self._known.add(into)
-        self._move(self._images.pop(category), into)
-        self._became[category] = into
+            drop(self._known, [category])
+            put(self._known, {into: None})
+        images = self._images[category]
+        drop(self._images, [category])
+        self._add(images, category, into)
+        put(self._became, {category: into})
         carried = [first for first, name in self._now.items() if name == category]
         if category not in self._now and category in self._of_the_run:
             carried.append(category)
-        self._now |= dict.fromkeys(carried, into)
+        put(self._now, dict.fromkeys(carried, into))
 
-    def _move(self, images: Iterable[str], into: str) -> None:
-        for path in images:
-            self._images.get(self._category[path], set()).discard(path)
-            self._category[path] = into
-            self._images.setdefault(into, set()).add(path)
+    def _split_off(self, category: str, images: Sequence[str], into: str) -> None:
+        put, drop = self._changes.put, self._changes.drop
+        drop(self._images[category], images)
+        self._add(images, category, into)
+        drop(self.labelled, images)
+        drop(self.confirmed, images)
+        put(self._newest, {"group": max(self._newest["group"], group_number(into) or 0)})
+
+    def _add(self, images: Iterable[str], left: str, into: str) -> None:
+        """Images that left one category go to another."""
+        put = self._changes.put
+        if into in self._images:
+            put(self._images[into], dict.fromkeys(images))
+        else:
+            put(self._images, {into: dict.fromkeys(images)})
+        put(self._category, dict.fromkeys(images, into), before=dict.fromkeys(images, left))
 
     def _has_label(self, path: str) -> bool:
         return path in self.labelled or path in self.confirmed

@@ -1,8 +1,7 @@
-"""Finished runs as rows of a CSV file, with the same rows as JSON beside it, and their mean and spread over seeds."""
+"""Finished runs as rows of a CSV file, and their mean and spread over seeds."""
 
 import csv
 import io
-import json
 import math
 import os
 import statistics
@@ -101,10 +100,10 @@ def _plain(value: Any) -> str:
 
 
 class ResultBook:
-    """Results in a CSV file, one row a run, and in a JSON file of the same name beside it.
+    """Results in a CSV file, one row per run.
 
-    Only the CSV is read: it may be missing, its columns may stand in any order, those it lacks are unknown and those it
-    has too many are ignored. A row that is added takes the place of the one with the same key.
+    The file may be missing, its columns may stand in any order, those it lacks are unknown and those it has too many
+    are ignored. A row that is added takes the place of the one with the same key.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -125,7 +124,6 @@ class ResultBook:
         rows = {**_read(self.path), result.key: result}
         try:
             write_text(self.path, _as_csv(rows.values()))
-            write_text(self.path.with_suffix(".json"), _as_json(rows.values()))
         except OSError as error:
             raise UserError(f"cannot write {str(self.path)!r}: {error.strerror}") from None
         self._rows = rows
@@ -137,10 +135,6 @@ def _as_csv(rows: Iterable[Result]) -> str:
     writer.writerow(COLUMNS)
     writer.writerows(row.model_dump().values() for row in rows)
     return text.getvalue()
-
-
-def _as_json(rows: Iterable[Result]) -> str:
-    return json.dumps([row.model_dump() for row in rows], indent=1, ensure_ascii=False) + "\n"
 
 
 def _read(path: Path) -> dict[tuple[str | int, ...], Result]:

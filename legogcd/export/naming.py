@@ -1,5 +1,6 @@
 """Names that every file system takes, and no two of them the same."""
 
+import os
 import posixpath
 import re
 import unicodedata
@@ -7,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-_FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
+_FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f\ud800-\udfff]')
+_NOT_UTF8 = re.compile(r"[\ud800-\udfff]")  # what stands for bytes of a file name that are not UTF-8
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=\.|$)", re.IGNORECASE)
 _MOST_BYTES = 200  # of the 255 that file systems allow: room for a number and a tool's own endings
+_ALL_BYTES = 255
 
 
 def folder_names(categories: Iterable[str]) -> dict[str, str]:
@@ -37,7 +40,7 @@ def distinct(names: Sequence[str], before_suffix: bool = False) -> list[str]:
             stem, suffix = posixpath.splitext(name) if before_suffix else (name, "")
             while key in taken:
                 numbers[unnumbered] += 1
-                name = f"{stem}-{numbers[unnumbered] + 1}{suffix}"
+                name = _fitting(stem, f"-{numbers[unnumbered] + 1}{suffix}")
                 key = _key(name)
             taken.add(key)
         result.append(name)
@@ -47,14 +50,16 @@ def distinct(names: Sequence[str], before_suffix: bool = False) -> list[str]:
 def below(name: str) -> str:
     """The path of an image as one below another folder, not hidden; of an absolute one the last part.
 
-    A backslash is part of a name on some systems, but tools take it for a separator everywhere.
+    A backslash is part of a name on some systems, but tools take it for a separator everywhere; bytes that are not
+    UTF-8 are part of names, but not of what tools write down.
 
     >>> below("2024/a.jpg"), below("/mnt/b.jpg"), below("../c.jpg")
     ('2024/a.jpg', 'b.jpg', 'c.jpg')
     """
     path = PurePosixPath(name)
     parts = path.parts[-1:] if path.is_absolute() or ".." in path.parts or ":" in path.parts[0] else path.parts
-    return "/".join(f"_{part}" if part.startswith(".") else part for part in parts).replace("\\", "_")
+    visible = "/".join(f"_{part[len(part) > 200 :]}" if part.startswith(".") else part for part in parts)
+    return _NOT_UTF8.sub("_", visible.replace("\\", "_"))
 
 
 def _clean(name: str) -> str:
@@ -62,6 +67,13 @@ def _clean(name: str) -> str:
     name = name.encode()[:_MOST_BYTES].decode(errors="ignore").strip(" ").rstrip(". ")
     name = _RESERVED.sub(r"\1_", name) if _RESERVED.match(name) else name
     return f"_{name}" if not name or name.startswith(".") else name
+
+
+def _fitting(start: str, end: str) -> str:
+    """Both together, without the last letters of the start where that would be too long for a file name."""
+    while start and len(os.fsencode(start.rpartition("/")[2] + end)) > _ALL_BYTES:
+        start = start[:-1]
+    return start + end
 
 
 def _key(name: str) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from legogcd.collection import UNLABELLED, Collection, Truth, paper_draw
 from legogcd.collection.group_names import check_not_reserved
-from legogcd.paper.datasets import PaperDataset, Split, dataset_named
+from legogcd.paper.datasets import DatasetSplit, PaperDataset, dataset_named
 from legogcd.paper.published import published
 
 _NEW_ORDER = ("hard", "medium", "easy")
@@ -47,9 +47,9 @@ def old_and_new(name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if name in listed:
         new = [number for kind in _NEW_ORDER for number in listed[name]["new"][kind]]
         return tuple(listed[name]["old"]), tuple(new)
-    n_old = published()["sizes"][name]["old"]
+    n_old = dataset.n_old or published()["sizes"].get(name, {}).get("old", dataset.n_classes // 2)
     everything = range(dataset.n_classes)
-    if name == "herbarium_19":
+    if dataset.old_drawn:
         old = np.random.RandomState(0).choice(everything, n_old, replace=False).tolist()
     else:
         old = list(everything[:n_old])
@@ -94,8 +94,10 @@ def training_split(dataset: PaperDataset, root: str | os.PathLike[str]) -> tuple
 
 
 def unlike_published(name: str, labelled: int, unlabelled: int) -> str | None:
-    """One line where the counts are not the published ones; None where they are."""
-    sizes = published()["sizes"][name]
+    """One line where the counts are not the published ones; None where they are, or where there are none."""
+    sizes = published()["sizes"].get(name)
+    if sizes is None:
+        return None
     slack = 0.0 if sizes.get("exact", True) else _ROUNDED
     wanted = (sizes["labelled"], sizes["unlabelled"])
     pairs = zip((labelled, unlabelled), wanted, strict=True)
@@ -108,7 +110,7 @@ def unlike_published(name: str, labelled: int, unlabelled: int) -> str | None:
     )
 
 
-def _truth(split: Split, dataset: str) -> Truth:
+def _truth(split: DatasetSplit, dataset: str) -> Truth:
     """The true classes, whose ids are the paper's: which of several best matchings is taken depends on them."""
     names = _unique_names(split.class_names)
     old, new = old_and_new(dataset)

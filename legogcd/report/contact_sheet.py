@@ -6,9 +6,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from legogcd.collection import Images
+from legogcd.errors import UnreadableImage
 from legogcd.files import replacing
 from legogcd.run.discovery import Discovery
-from legogcd.vision.decode import UnreadableImage, read_rgb, resize_shorter
+from legogcd.vision.decode import read_rgb, resize_shorter
 
 _NAME_WIDTH, _GAP, _MARGIN = 190, 4, 12
 

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from legogcd.evaluation.results import Result, spread
 from legogcd.files import replacing
-from legogcd.report.curves import STYLES
+from legogcd.report.curves_chart import STYLES
 
 _MARKERS = {"all": "o", "old": "^", "new": "s"}
 _OFFSETS = {"all": 0.0, "old": -0.22, "new": 0.22}

@@ -25,6 +25,7 @@ Undo(of=2, edit='undo')
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -33,7 +34,7 @@ import pandas as pd
 
 from legogcd.collection.group_names import class_names
 from legogcd.edits.edit import Confirm, Edit, Undo
-from legogcd.edits.log import append_to_log, read_log, replay
+from legogcd.edits.log import EditLog
 from legogcd.edits.phrases import described, log_lines, outcome_line
 from legogcd.edits.state import State
 from legogcd.run.discovery import read_predictions
@@ -82,19 +83,29 @@ class Categories:
 
 def read_edits(folder: Path) -> list[Edit]:
     """The whole log of a run, edits that were taken back too; number n is line n."""
-    run_file(folder, PREDICTIONS)
-    return read_log(folder / EDITS)
+    return _log_of(folder).edits()
 
 
 def read_state(folder: Path) -> State:
     """Where every image of a run is now."""
-    return replay(State(read_predictions(folder)), read_edits(folder))
+    return _log_of(folder).state()
 
 
 def append_edit(folder: Path, edit: Edit) -> Edit:
     """Check an edit against the current state and write it to the run's log; returns it as it was written."""
-    run_file(folder, PREDICTIONS)
-    return append_to_log(folder / EDITS, edit, lambda: State(read_predictions(folder)))
+    return _log_of(folder).append(edit)
+
+
+def _log_of(folder: Path) -> EditLog:
+    """The run's log, followed since it was first asked for: edits that were replayed once are not replayed again."""
+    status = run_file(folder, PREDICTIONS).stat()
+    return _followed(folder.absolute(), (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=4)
+def _followed(folder: Path, predictions: tuple[int, ...]) -> EditLog:
+    """``predictions`` tells one state of predictions.csv from another."""
+    return EditLog(folder / EDITS, lambda: State(read_predictions(folder)))
 
 
 def current(folder: Path) -> pd.DataFrame:

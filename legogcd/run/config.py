@@ -38,6 +38,7 @@ class RunConfig(BaseModel):
     method: str
     recipe: dict[str, Any]
     weights: str  # fingerprint of the backbone's
+    kept_in: str = ""  # the folder of the cache with the views the run used; empty where none were kept
     known: tuple[str, ...]
     images: ImagesRecord
     label_type: Literal["int", "str"] = "str"

@@ -1,7 +1,7 @@
 """The result of a run: each image's category, known or new, and how sure; and predictions.csv, where it is kept."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,23 +97,24 @@ def read_predictions(folder: Path) -> pd.DataFrame:
         raise UserError(f"{path} holds no image")
     seen: set[str] = set()
     for row in rows:
-        name, category, status, confidence, predicted = row.cells
-        wrong = (
-            "no path"
-            if not name
-            else "an image that stands there before"
-            if name in seen
-            else "no category"
-            if not category or not predicted
-            else f"the status {status[:20]!r}"
-            if status not in STATUSES
-            else f"the confidence {confidence[:20]!r}"
-            if not _SHARE.fullmatch(confidence)
-            else ""
-        )
+        wrong = _what_is_wrong(row.cells, seen)
         if wrong:
             raise UserError(f"{path} line {row.line} has {wrong}; it is not what a run writes")
-        seen.add(name)
-    table = pd.DataFrame([row.cells for row in rows], columns=list(COLUMNS))
+        seen.add(row.cells[0])
+    table = pd.DataFrame([row.cells for row in rows], columns=list(COLUMNS), dtype=object)
     table["confidence"] = table["confidence"].astype(float)
     return table
+
+
+def _what_is_wrong(cells: list[str], seen: Set[str]) -> str:
+    """What no run would have written into a row, in words; nothing where all is as it should be."""
+    name, category, status, confidence, predicted = cells
+    if not name:
+        return "no path"
+    if name in seen:
+        return "an image that stands there before"
+    if not category or not predicted:
+        return "no category"
+    if status not in STATUSES:
+        return f"the status {status[:20]!r}"
+    return "" if _SHARE.fullmatch(confidence) else f"the confidence {confidence[:20]!r}"

@@ -130,6 +130,7 @@ class Prepared:
             method=job.method,
             recipe=job.recipe.model_dump(mode="json"),
             weights=self.backbone.fingerprint(),
+            kept_in=self.opened.kept_in,
             known=collection.known,
             images=ImagesRecord(
                 root=str(images.root) if isinstance(images, ImageFiles) else None,

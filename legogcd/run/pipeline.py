@@ -24,6 +24,7 @@ from legogcd.run.folder import CHECKPOINT, COLLECTION, CONFIG, LOCK, SEALED, SKI
 from legogcd.run.job import Job, Prepared, prepare
 from legogcd.run.manifest import seal
 from legogcd.run.model import Model
+from legogcd.run.trust import remember_root
 from legogcd.training.draw import clustering_images
 from legogcd.training.journal import Journal
 from legogcd.training.loop import DivergedError, Metrics, train
@@ -121,6 +122,7 @@ def _begin(out: Path, prepared: Prepared, resume: bool) -> None:
     prepared.record.write(out / COLLECTION)
     write_rows(out / SKIPPED, ("path", "reason"), sorted(prepared.skipped.items()))
     write_config(out, config)
+    remember_root(out, config.images.root, config.options.backbone)
 
 
 def _finish(out: Path, outcome: Outcome) -> None:
@@ -133,6 +135,7 @@ def save_run(outcome: Outcome, out: Path) -> None:
     """Write the run folder of an outcome that was computed without one."""
     out.mkdir(parents=True, exist_ok=True)
     write_config(out, outcome.config)
+    remember_root(out, outcome.config.images.root, outcome.config.options.backbone)
     journal = Journal(out)
     for metrics in outcome.metrics:
         journal.add(metrics)

@@ -1,12 +1,14 @@
 """Trained features of a finished run's images: from the views it kept, or encoded again."""
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from legogcd.collection import ImageFiles, find_images
+from legogcd.collection import ImageFiles
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run.config import RunConfig
@@ -14,44 +16,59 @@ from legogcd.run.model import Model
 from legogcd.vision.features import stacked, stored_states
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.opening import ViewStorage
-from legogcd.vision.views.request import ViewRequest
-from legogcd.vision.views.store import find_kept
+
+_FOLDER = re.compile(r"views-[0-9a-f]+")
+
+
+@dataclass(frozen=True, eq=False)
+class RunFeatures:
+    """Features [n, D] of the images of a run that can be had, in the order of predictions.csv, and the other images."""
+
+    features: np.ndarray
+    unreadable: dict[str, str] = field(default_factory=dict)  # name and reason
 
 
 def run_features(
     model: Model, config: RunConfig, files: ImageFiles, cache: Path | None = None, display: Quiet | None = None
-) -> np.ndarray:
-    """Features [N, D] of a run's images."""
+) -> RunFeatures:
+    """Features of a run's images ``files``, in the order of its predictions.csv.
+
+    The views that the run kept serve as long as they are there, whatever became of the images.
+    """
     display = display or Quiet()
-    found = _kept(model, config, files, ViewStorage(cache=cache).folder, display.warn)
-    if found is not None:
-        kept, rows = found
-        display.note(f"using kept views in {kept.folder}")
-        states = stored_states(kept, rows, model.runtime.device)
-        return stacked(batch.features for batch in model.features(states))
-    batches, done = [], 0
+    found = _kept(config, len(files), ViewStorage(cache=cache).folder, display.warn)
+    if found is None:
+        return _encoded(model, files, display)
+    kept, rows = found
+    display.note(f"using kept views in {kept.folder}")
+    states = stored_states(kept, rows, model.runtime.device)
+    return RunFeatures(stacked(batch.features for batch in model.features(states)))
+
+
+def _encoded(model: Model, files: ImageFiles, display: Quiet) -> RunFeatures:
+    batches: list[torch.Tensor] = []
+    unreadable: dict[str, str] = {}
+    done = 0
     with display.counting("encoding images", len(files)) as progress:
         for batch in model.batches(files):
-            for row, reason in batch.unreadable.items():
-                raise UserError(f"{files.names[row]} cannot be read: {reason}")
-            batches.append(batch.features)
-            done += len(batch.rows)
+            unreadable |= {files.names[row]: reason for row, reason in batch.unreadable.items()}
+            if batch.rows:
+                batches.append(batch.features)
+            done += len(batch.rows) + len(batch.unreadable)
             progress(done)
-    return stacked(batches)
+    return RunFeatures(stacked(batches) if batches else np.zeros((0, model.backbone.dim), np.float32), unreadable)
 
 
 def _kept(
-    model: Model, config: RunConfig, files: ImageFiles, cache: Path, warn: Callable[[str], None]
+    config: RunConfig, n_images: int, cache: Path, warn: Callable[[str], None]
 ) -> tuple[KeptViews, torch.Tensor] | None:
     """The run's kept views and the rows its images have in them, if the cache still holds them."""
-    everything = find_images(files.root)
-    place = {name: row for row, name in enumerate(everything.names)}
-    if not all(name in place for name in files.names):
+    if not _FOLDER.fullmatch(config.kept_in) or not (cache / config.kept_in).is_dir():
         return None
-    views = config.options.views
-    seed = config.options.view_storage().seed
-    for count in dict.fromkeys((0 if views == "fresh" else views, 0)):
-        kept = find_kept(ViewRequest(model.encoder, everything, count, seed, model.kept_dtype), cache, warn)
-        if kept is not None:
-            return kept, torch.tensor([place[name] for name in files.names])
-    return None
+    try:
+        kept = KeptViews(cache / config.kept_in)
+    except (UserError, OSError) as damage:
+        warn(f"{damage}; encoding again")
+        return None
+    rows = [row for row in range(kept.n_images) if row not in kept.unreadable]
+    return (kept, torch.tensor(rows)) if len(rows) == n_images else None

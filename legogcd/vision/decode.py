@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from legogcd.collection import over_white
 from legogcd.collection.pixels import eight_bit_rule
+from legogcd.errors import UnreadableImage
 from legogcd.vision.decoding_cost import cost_of_decoding, cost_of_opening, count_scans, stored_bytes
 from legogcd.wording import human_bytes
 
@@ -82,14 +83,6 @@ _UPRIGHT: dict[int, Callable[[NDArray[np.uint8]], NDArray[np.uint8]]] = {
     8: lambda pixels: pixels[:, ::-1].swapaxes(0, 1),
 }
 _large_image = threading.Lock()
-
-
-class UnreadableImage(Exception):  # noqa: N818 - it names the image's state, and callers count it
-    """The image cannot be used; ``reason`` says why in a short phrase."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def read_rgb(item: Path | NDArray[np.uint8], size_hint: int | None = None) -> NDArray[np.uint8]:

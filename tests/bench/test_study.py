@@ -1,16 +1,20 @@
 """What a study compares on, and its gains: those of a paired t-test, seed by seed."""
 
+import shlex
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 from scipy.stats import ttest_rel
 
-from bench.grids import GRIDS
-from bench.study import DataSet, rehearse
-from bench.study_table import Study, draw, table
-from legogcd.evaluation.results import Result
+from bench.accuracy.__main__ import STUDIES
+from bench.accuracy.grids import GRIDS
+from bench.accuracy.study import DataSet, rehearse
+from bench.accuracy.study import main as study_main
+from bench.accuracy.study_table import Study, draw, table
+from legogcd.evaluation.results import Result, ResultBook, settings_text
 from legogcd.methods import check_method, choose_recipe
 
 SCORES = {
@@ -105,3 +109,22 @@ def test_every_variant_can_be_run_and_told_from_the_others(grid: str) -> None:
     for variant in variants:
         check_method(variant.method)
         choose_recipe(variant.recipe, variant.method, "efficientnet-lite0", variant.settings)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("command", STUDIES)
+def test_the_rows_in_results_are_found_without_training(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("bench.accuracy.study.discover", None)
+    study_main([*shlex.split(command), "--shown"])
+    first_table = capsys.readouterr().out.split("**")[2].strip().splitlines()
+    assert len(first_table) > 3  # two lines of header, what the others are held against, and another
+
+
+def test_every_row_of_the_differences_belongs_to_their_grid() -> None:
+    keys = {(variant.method, settings_text(variant.settings)) for variant in GRIDS["differences"]}
+    assert {(row.method, row.settings) for row in ResultBook(ROOT / "results" / "differences.csv").rows} == keys

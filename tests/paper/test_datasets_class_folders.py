@@ -113,7 +113,7 @@ def test_loose_validation_images_and_a_missing_val_are_told(tmp_path: Path) -> N
     with pytest.raises(UserError, match="val' is missing"):
         IMAGENET1K.load(tmp_path, "test")
     link_images(tmp_path / "val", ["ILSVRC2012_val_00000001.JPEG"])
-    with pytest.raises(UserError, match="lie loose in it; sort them into one folder a class"):
+    with pytest.raises(UserError, match="lie loose in it; sort them into one folder per class"):
         IMAGENET1K.load(tmp_path, "test")
 
 

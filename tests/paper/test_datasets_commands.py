@@ -26,7 +26,7 @@ def test_the_list_names_every_data_set_and_what_is_there(run_cli, birds: Path, m
     assert done.exit_code == 0, done.stderr
     for dataset in DATASETS.values():
         assert dataset.name in done.stdout
-        assert dataset.licence in done.stdout
+        assert dataset.license in done.stdout
         assert dataset.source in done.stdout
     assert "LEGOGCD_DATA" in done.stdout
     found = run_cli("datasets", "--root", birds).stdout

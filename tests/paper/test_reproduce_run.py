@@ -1,7 +1,6 @@
 """``legogcd reproduce`` from a data set on disk to the paper's row with ours beside it."""
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,7 +59,7 @@ def test_a_data_set_gets_the_papers_row_ours_and_the_difference(
     ]
     assert all(0 <= float(row[score]) <= 1 for row in rows for score in ("all", "old", "new", "test_all", "test_new"))
     assert {row["setup"] for row in rows} == {f"{tiny_vit.name}, 32 px, 2 epochs, 2 kept views"}
-    assert json.loads((tmp_path / "results" / "reproduce.json").read_text())[0]["method"] == "kmeans"
+    assert not (tmp_path / "results" / "reproduce.json").exists()
     printed = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("|")]
     lines = {
         line[0].strip(): line[1:] for line in reversed(printed)

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from legogcd.clustering.how_many.choice import Estimate
-from legogcd.report.class_count import draw_class_count
+from legogcd.report.class_count_chart import draw_class_count
 
 
 def estimate(numbers, best, low, high, parts=()):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (Deb
 @pytest.fixture(scope="module")
 def address(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     out: Path = tmp_path_factory.mktemp("browser") / "report.html"
-    build_report(finished.folder, finished.features, finished.probabilities, finished.images, out)
+    build_report(finished.folder, finished.shown(), out)
     return out.as_uri()
 
 

@@ -1,58 +1,33 @@
 """The page as a file: complete, safe with any file name, small, the same every time."""
 
-import json
+import csv
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from finished_run import write_run
+from page_reader import Reader
 from PIL import Image
 
 from legogcd.collection import ImageFiles, as_images
 from legogcd.edits import Merge, Name
 from legogcd.errors import UserError
-from legogcd.report.page import build_report, report_run
+from legogcd.report.page import PageImages, build_report, report_run
 from legogcd.report.page.repeat import repeat_command
 from legogcd.report.page.thumbnails import make_thumbnails
+from legogcd.report.page.visible_text import visible
 from legogcd.run.categories import append_edit
 from legogcd.run.config import read_config
-
-
-class Reader(HTMLParser):
-    """Elements and attributes of a page, the text people see, and the data in its scripts."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text, self.scripts = "", []  # type: str, list[tuple[dict[str, str | None], str]]
-        self._inside = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._inside = tag if tag in ("script", "style") else ""
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "script":
-            self.scripts.append((self.tags[-1][1], data))
-        elif not self._inside:
-            self.text += data
-
-    def json(self, identifier: str) -> Any:
-        return json.loads(next(text for attributes, text in self.scripts if attributes.get("id") == identifier))
 
 
 @pytest.fixture(scope="module")
 def page(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("page") / "report.html"
-    build_report(finished.folder, finished.features, finished.probabilities, finished.images, out)
+    build_report(finished.folder, finished.shown(), out)
     return out.read_text("utf-8")
 
 
@@ -113,7 +88,7 @@ def test_every_button_and_field_can_be_named(page: str) -> None:
 
 
 def test_the_same_run_gives_the_same_bytes(page: str, finished: Any, tmp_path: Path) -> None:
-    build_report(finished.folder, finished.features, finished.probabilities, finished.images, tmp_path / "again.html")
+    build_report(finished.folder, finished.shown(), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text("utf-8") == page
 
 
@@ -124,7 +99,7 @@ def test_names_and_merges_made_since_are_followed(finished: Any, tmp_path: Path)
         (folder / file.name).write_bytes(file.read_bytes())
     append_edit(folder, Name("new-001", "snowy owl"))
     append_edit(folder, Merge("owl", ("new-002",)))
-    build_report(folder, finished.features, finished.probabilities, finished.images, tmp_path / "report.html")
+    build_report(folder, finished.shown(), tmp_path / "report.html")
     data = Reader((tmp_path / "report.html").read_text("utf-8")).json("data")
     assert data["groups"][0] == "owl"
     assert data["groups"][2:] == ["snowy owl"]
@@ -136,7 +111,7 @@ def test_names_and_merges_made_since_are_followed(finished: Any, tmp_path: Path)
 
 def test_pictures_that_are_gone_leave_a_page_that_says_so(finished: Any, tmp_path: Path) -> None:
     gone = ImageFiles(tmp_path, finished.images.names)
-    build_report(finished.folder, finished.features, finished.probabilities, gone, tmp_path / "report.html")
+    build_report(finished.folder, finished.shown(gone), tmp_path / "report.html")
     text = Reader((tmp_path / "report.html").read_text("utf-8")).text
     assert "0 of 120 images have a thumbnail in this page. 120 could not be read." in text
 
@@ -155,7 +130,9 @@ def test_thumbnails_stay_within_the_budget_and_featured_ones_come_first() -> Non
 def test_arrays_of_another_run_are_refused(finished: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="do not belong to this run"):
         build_report(
-            finished.folder, finished.features[:-1], finished.probabilities, finished.images, tmp_path / "report.html"
+            finished.folder,
+            PageImages(finished.images, finished.features[:-1], finished.probabilities),
+            tmp_path / "report.html",
         )
 
 
@@ -202,7 +179,81 @@ def test_an_unreadable_picture_does_not_stop_the_report(finished: Any, tmp_path:
         else:
             Image.new("RGB", (20, 20), (number, 0, 0)).save(path, format="PNG")
     images = ImageFiles(tmp_path / "pictures", finished.images.names)
-    build_report(finished.folder, finished.features, finished.probabilities, images, tmp_path / "report.html")
+    build_report(finished.folder, finished.shown(images), tmp_path / "report.html")
     reader = Reader((tmp_path / "report.html").read_text("utf-8"))
     assert reader.json("thumbnails-0")[20] == ""
     assert "119 of 120 images have a thumbnail in this page. 1 could not be read." in reader.text
+
+
+def test_control_characters_and_turned_text_in_names_are_written_out(tmp_path: Path) -> None:
+    names = ("\x1b[31mred\x07.png", "photo\u202egnp.exe", "two\nlines\u2028.png", "family 👩\u200d👧\u00a0é.png")
+    run = write_run(tmp_path, per_group=12, first=names)
+    build_report(run.folder, run.shown(), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e\u2066-\u2069]", page)
+    shown = [r"\x1b[31mred\x07.png", r"photo\u202egnp.exe", r"two\nlines\u2028.png", names[3]]
+    assert Reader(page).json("data")["names"][:4] == shown
+    for name in shown:
+        assert name in Reader(page).text
+
+
+def test_half_a_character_is_written_out() -> None:
+    assert visible("caf\udce9.png") == r"caf\udce9.png"
+    assert visible("ordinary ☃ name.png") == "ordinary ☃ name.png"
+
+
+def test_images_left_out_are_said_on_the_page_and_counted_nowhere(finished: Any, tmp_path: Path) -> None:
+    gone = dict.fromkeys(finished.images.names[:7], "file not found")
+    rest = PageImages(finished.images, finished.features[7:], finished.probabilities[7:], gone)
+    build_report(finished.folder, rest, tmp_path / "report.html")
+    reader = Reader((tmp_path / "report.html").read_text("utf-8"))
+    assert "7 images of the run cannot be read any more and are not on this page: '<img src=x" in reader.text
+    assert "and 2 more." in reader.text
+    assert "113 images in 2 known classes" in reader.text
+    assert reader.json("data")["names"] == list(finished.images.names[7:])
+    assert not [tag for tag, _ in reader.tags if tag == "img"]
+
+
+def test_nothing_is_written_about_no_images(finished: Any, tmp_path: Path) -> None:
+    gone = dict.fromkeys(finished.images.names, "file not found")
+    none = PageImages(finished.images, finished.features[:0], finished.probabilities[:0], gone)
+    with pytest.raises(UserError, match="nothing to report on: 120 images of the run cannot be read any more"):
+        build_report(finished.folder, none, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_collapsed_run_says_so_before_anything_else(page: str, tmp_path: Path) -> None:
+    assert "collapsed" not in page
+    run = write_run(tmp_path, per_group=12)
+    lines = (run.folder / "predictions.csv").read_text("utf-8").splitlines()
+    all_owls = [lines[0], *(f"{line.rsplit(',', 1)[0]},owl" for line in lines[1:])]
+    (run.folder / "predictions.csv").write_text("\n".join(all_owls) + "\n", encoding="utf-8")
+    build_report(run.folder, run.shown(), tmp_path / "report.html")
+    text = Reader((tmp_path / "report.html").read_text("utf-8")).text
+    assert text.index("The training collapsed: 48 of 48 images are put into one class") < text.index(
+        "Check these first"
+    )
+
+
+def test_labelled_images_are_not_counted_as_found_or_unsure(page: str, finished: Any) -> None:
+    found = np.array([row["status"] for row in _table(finished)])
+    confidence = np.array([float(row["confidence"]) for row in _table(finished)])
+    text = " ".join(Reader(page).text.split())
+    assert f"{(found == 'known').sum()} known found in 2 known classes" in text
+    doubtful = int(((found != "labelled") & (finished.probabilities.max(1) < 0.5)).sum())
+    assert f"{doubtful} unsure best guess below 50 %" in text
+    assert np.abs(confidence - finished.probabilities.max(1)).max() < 1e-3
+
+
+def test_the_second_choice_is_the_most_likely_group_but_one(page: str, finished: Any) -> None:
+    data = Reader(page).json("data")
+    order = np.argsort(-finished.probabilities, axis=1, kind="stable")
+    assert data["predicted"] == order[:, 0].tolist()
+    assert data["second"] == order[:, 1].tolist()
+    shares = np.take_along_axis(finished.probabilities, order[:, 1:2], axis=1)[:, 0]
+    assert data["secondShare"] == np.rint(100 * shares).astype(int).tolist()
+
+
+def _table(finished: Any) -> list[dict[str, str]]:
+    with open(finished.folder / "predictions.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -10,7 +10,7 @@ from legogcd import LegoGCD
 from legogcd.collection import find_images, from_folders
 from legogcd.edits import Merge, Name, Split, Undo
 from legogcd.export import export_run
-from legogcd.report.page.sorting import sort_images
+from legogcd.report.page.grouped_images import group_images
 from legogcd.run import Job, RunOptions, discover
 from legogcd.run.categories import Categories, append_edit, current
 from legogcd.run.discovery import Discovery, read_predictions, write_predictions
@@ -36,7 +36,7 @@ def test_a_prototype_stays_with_its_group_though_most_images_are_split_off(run: 
     append_edit(run, Split("new-001", ("0.jpg", "1.jpg", "2.jpg"), "barn owl"))
     assert categories(run).names == ("owl", "hawk", "new-001", "new-002")
     probabilities = np.eye(4)[[2] * 5 + [3] * 3 + [0, 1]]
-    sorting = sort_images(current(run), categories(run), probabilities)
+    sorting = group_images(current(run), categories(run), probabilities)
     place = {name: number for number, name in enumerate(sorting.groups)}
     assert sorting.belief[0].tolist() == np.eye(len(place))[place["new-001"]].tolist()  # the model still says new-001
     assert sorting.group[0] == place["barn owl"]  # and the person decided otherwise

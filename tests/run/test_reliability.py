@@ -135,18 +135,7 @@ def test_the_next_round_names_images_that_were_changed(
     name = job.collection.images.names[int(np.flatnonzero(job.collection.labels >= 0)[0])]
     content = (pictures / name).read_bytes()
     Image.new("RGB", (50, 50), (9, 9, 9)).save(pictures / name)
-    words = [
-        "--backbone",
-        job.options.backbone,
-        "--image-size",
-        32,
-        "--views",
-        2,
-        "--epochs",
-        1,
-        "--set",
-        "batch_size=16",
-    ]
+    words = ["--backbone", job.options.backbone, "--image-size", 32, "--views", 2, "--epochs", 1]
     arguments = ["discover", pictures, "--from", run, "--out", tmp_path / "next", "--cache", tmp_path / "cache", *words]
     done = run_cli(*arguments, "--no-report")
     (pictures / name).write_bytes(content)

@@ -14,8 +14,9 @@ from PIL import Image
 
 from bench.bad_images import all_bad_images, jpeg_of_size, picture, png, saved, some_bad_images, tiff, tiff_tags, zeros
 from bench.reading import Read, Reader
+from legogcd.errors import UnreadableImage
 from legogcd.vision import decode
-from legogcd.vision.decode import MAX_BYTES, UnreadableImage, read_rgb
+from legogcd.vision.decode import MAX_BYTES, read_rgb
 from legogcd.vision.decoding_cost import cost_of_opening, count_scans
 
 REASONS = {"read", "damaged", "truncated", "not an image", "empty file", "too large", "too long", "too many scans"}

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from legogcd.errors import UnreadableImage
 from legogcd.vision import decode as images_module
-from legogcd.vision.decode import UnreadableImage, read_rgb, resize_shorter
+from legogcd.vision.decode import read_rgb, resize_shorter
 
 
 def smooth(height=64, width=48):

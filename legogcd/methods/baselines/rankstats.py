@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from legogcd.bricks import RankStatistics, SupervisedCE, TwoViews, ViewConsistency, confident_known, sigmoid_ramp
+from legogcd.bricks.shared.precision import at_least_float32
 from legogcd.bricks.shared.two_views import Seen
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.kmeans_start import kmeans_centers
@@ -28,6 +29,7 @@ class RankStatsRecipe(Recipe):
     """
 
     weight_decay: float = Field(1e-4, ge=0)
+    decayed: Literal["matrices", "all"] = Field("all", description="all: weight decay on biases and norms too")
     schedule: Literal["cosine", "steps"] = "steps"
     rate_steps: tuple[float, ...] = Field(
         (170 / 200,), description="shares of the epochs after which the rate falls tenfold"
@@ -48,6 +50,7 @@ class RankStatsRecipe(Recipe):
         "learning_rate": 0.001,
         "rate_steps": (85 / 200, 170 / 200),
         "supervised_views": "both",
+        "decayed": "matrices",
     },
     published_for={
         **{name: {"learning_rate": 0.001} for name in _FINE_GRAINED},
@@ -101,7 +104,7 @@ class RankStats(Method):
 
     def logits(self, features: Tensor) -> Tensor:
         with torch.autocast(features.device.type, enabled=False):
-            return self.head(features.float())  # type: ignore[no-any-return]
+            return self.head(at_least_float32(features))  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:

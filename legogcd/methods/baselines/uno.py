@@ -127,7 +127,7 @@ class UNO(Method):
     def _joined(self, known: Tensor, heads: Iterable[nn.Module], features: Tensor) -> Iterator[Tensor]:
         """Each head's logits, behind the known ones they share: [2, B, known + n_prototypes]."""
         for head in heads:
-            if self.recipe.batch_norm == "both":
+            if self.recipe.batch_norm == "both" or features.shape[1] == 1:  # one row has no spread to normalize by
                 new = head(features.flatten(0, 1)).unflatten(0, features.shape[:2])
             else:
                 new = torch.stack([head(view) for view in features])

@@ -2,6 +2,6 @@
 
 from legogcd.paper.datasets.catalog import DATASETS, dataset_named
 from legogcd.paper.datasets.class_folders import imagenet100_classes
-from legogcd.paper.datasets.dataset import Archive, PaperDataset, Split, SplitName
+from legogcd.paper.datasets.dataset import Archive, DatasetSplit, PaperDataset, SplitName
 
-__all__ = ["DATASETS", "Archive", "PaperDataset", "Split", "SplitName", "dataset_named", "imagenet100_classes"]
+__all__ = ["DATASETS", "Archive", "DatasetSplit", "PaperDataset", "SplitName", "dataset_named", "imagenet100_classes"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from legogcd.collection import ImageFiles
 from legogcd.errors import UserError
-from legogcd.paper.datasets.dataset import PaperDataset, Split, SplitName
+from legogcd.paper.datasets.dataset import DatasetSplit, PaperDataset, SplitName
 from legogcd.paper.splits import labelled_rows, old_and_new, unlike_published
 
 
@@ -45,12 +45,12 @@ def check(dataset: PaperDataset, root: str | os.PathLike[str]) -> Checked:
     return Checked(home, tuple(counts), tuple(dict.fromkeys(faults)))
 
 
-def _count_line(name: str, split: Split, official: int | None) -> str:
+def _count_line(name: str, split: DatasetSplit, official: int | None) -> str:
     beside = f" (official: {official})" if official is not None else ""
     return f"{name}: {len(split.images)} images{beside} of {len(np.unique(split.classes))} classes"
 
 
-def _draw(dataset: PaperDataset, split: Split, faults: list[str]) -> str:
+def _draw(dataset: PaperDataset, split: DatasetSplit, faults: list[str]) -> str:
     old, _ = old_and_new(dataset.name)
     labelled = len(labelled_rows(split.classes, old))
     unlabelled = len(split.classes) - labelled
@@ -60,12 +60,12 @@ def _draw(dataset: PaperDataset, split: Split, faults: list[str]) -> str:
     return f"split: {labelled} labelled, {unlabelled} unlabelled images; {len(old)} Old of {dataset.n_classes} classes"
 
 
-def _empty_classes(split: Split, name: SplitName) -> list[str]:
+def _empty_classes(split: DatasetSplit, name: SplitName) -> list[str]:
     counts = np.bincount(split.classes, minlength=len(split.class_names))
     return [f"{name} has no image of class {split.class_names[i]!r}" for i in np.flatnonzero(counts == 0)]
 
 
-def _empty_files(split: Split) -> list[str]:
+def _empty_files(split: DatasetSplit) -> list[str]:
     if not isinstance(split.images, ImageFiles):
         return []
     paths = (split.images.item(i) for i in range(len(split.images)))

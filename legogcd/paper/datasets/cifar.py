@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from legogcd.collection import ImageArrays
 from legogcd.paper.datasets.cifar_sheets import find_sheets, read_sheets
-from legogcd.paper.datasets.dataset import Fault, Split, SplitName
+from legogcd.paper.datasets.dataset import DatasetSplit, Fault, SplitName
 from legogcd.paper.datasets.disk import read_files
 
 CIFAR10_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -42,7 +42,7 @@ _CIFAR10 = _Batches(
 _CIFAR100 = _Batches(("train.bin",), ("test.bin",), "cifar-100-binary.tar.gz", 2, 100)
 
 
-def read_cifar10(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_cifar10(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     source = _CIFAR10.source(home)
     if source is None:
         pixels, classes = read_sheets(find_sheets(home), split, len(CIFAR10_NAMES), fault)
@@ -52,7 +52,7 @@ def read_cifar10(home: Path, split: SplitName, fault: Fault) -> Split:
     return _split(pixels, classes, CIFAR10_NAMES, split)
 
 
-def read_cifar100(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_cifar100(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     files = _CIFAR100.files(split)
     contents = read_files(_CIFAR100.source(home) or home, (*files, _FINE_NAMES), fault)
     names = tuple(contents.pop(_FINE_NAMES, b"").decode("utf-8", "replace").split())
@@ -81,7 +81,9 @@ def _records(layout: _Batches, contents: dict[str, bytes], fault: Fault) -> tupl
     return np.concatenate(pixels).transpose(0, 2, 3, 1), np.concatenate(classes)
 
 
-def _split(pixels: NDArray[np.uint8], classes: NDArray[np.int64], names: tuple[str, ...], split: SplitName) -> Split:
+def _split(
+    pixels: NDArray[np.uint8], classes: NDArray[np.int64], names: tuple[str, ...], split: SplitName
+) -> DatasetSplit:
     rows = range(len(pixels))
     images = ImageArrays(pixels, tuple(f"{split}-{row:05d}" for row in rows), tuple(rows))
-    return Split(images, classes, names)
+    return DatasetSplit(images, classes, names)

@@ -1,4 +1,4 @@
-"""Data sets with one folder a class: Herbarium 19 and ImageNet."""
+"""Data sets with one folder per class: Herbarium 19 and ImageNet."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -7,8 +7,8 @@ import numpy as np
 
 from legogcd.collection import SUFFIXES, ImageFiles
 from legogcd.errors import UserError
-from legogcd.paper.datasets.dataset import Fault, Split, SplitName
-from legogcd.paper.datasets.disk import file_names, folder_names, require
+from legogcd.paper.datasets.dataset import DatasetSplit, Fault, SplitName
+from legogcd.paper.datasets.disk import file_names, require, sub_folders
 
 N_HERBARIUM, N_IMAGENET, N_IMAGENET100 = 683, 1000, 100
 
@@ -23,16 +23,16 @@ def imagenet100_classes() -> list[int]:
     return sorted(drawn.tolist())
 
 
-def read_herbarium_19(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_herbarium_19(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     folders: dict[SplitName, str] = {"train": "small-train", "test": "small-validation"}
     return _read(home, "small-train", folders[split], N_HERBARIUM, range(N_HERBARIUM), fault)
 
 
-def read_imagenet1k(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_imagenet1k(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     return _read(home, "train", _imagenet_folder(split), N_IMAGENET, range(N_IMAGENET), fault)
 
 
-def read_imagenet100(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_imagenet100(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     return _read(home, "train", _imagenet_folder(split), N_IMAGENET, imagenet100_classes(), fault)
 
 
@@ -40,18 +40,18 @@ def _imagenet_folder(split: SplitName) -> str:
     return "train" if split == "train" else "val"
 
 
-def _read(home: Path, train: str, folder: str, n_folders: int, chosen: Sequence[int], fault: Fault) -> Split:
+def _read(home: Path, train: str, folder: str, n_folders: int, chosen: Sequence[int], fault: Fault) -> DatasetSplit:
     """Images of the chosen classes, class after class, each in name order; the training folders give the order."""
     require(home, {train: None, folder: None}, fault)
-    every_class = folder_names(home / train)
+    every_class = sub_folders(home / train)
     if len(every_class) != n_folders:
         raise UserError(
             f"{str(home / train)!r} has {len(every_class)} class folders; expected all {n_folders}: "
             "their sorted order decides which classes are Old (those that are not used may be empty)"
         )
-    there = set(folder_names(home / folder))
+    there = set(sub_folders(home / folder))
     if not there and _images(home / folder):
-        raise UserError(f"the images of {str(home / folder)!r} lie loose in it; sort them into one folder a class")
+        raise UserError(f"the images of {str(home / folder)!r} lie loose in it; sort them into one folder per class")
     for stray in sorted(there - set(every_class)):
         fault(f"{str(home / folder / stray)!r} is no class of {train}")
     classes = [every_class[i] for i in chosen]
@@ -64,7 +64,7 @@ def _read(home: Path, train: str, folder: str, n_folders: int, chosen: Sequence[
         images = _images(home / folder / name)
         names += [f"{folder}/{name}/{image}" for image in images]
         ids += [number] * len(images)
-    return Split(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), tuple(classes))
+    return DatasetSplit(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), tuple(classes))
 
 
 def _images(folder: Path) -> list[str]:

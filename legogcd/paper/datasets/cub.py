@@ -5,20 +5,20 @@ from pathlib import Path
 import numpy as np
 
 from legogcd.collection import ImageFiles
-from legogcd.paper.datasets.dataset import Fault, Split, SplitName
-from legogcd.paper.datasets.disk import file_names, folder_names, numbered_lines, require, whole_number
+from legogcd.paper.datasets.dataset import DatasetSplit, Fault, SplitName
+from legogcd.paper.datasets.disk import file_names, numbered_lines, require, sub_folders, whole_number
 
 N_CLASSES = 200
 _IMAGES, _CLASSES, _TRAINING = "images.txt", "image_class_labels.txt", "train_test_split.txt"
 
 
-def read_cub(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_cub(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     require(home, (_IMAGES, _CLASSES, _TRAINING, "images"), fault)
     paths = _column(home / _IMAGES, fault)
     classes = _numbers(home / _CLASSES, range(1, N_CLASSES + 1), fault)
     training = _numbers(home / _TRAINING, range(2), fault)
     folder = home / "images"
-    present = {f"{bird}/{name}" for bird in folder_names(folder) for name in file_names(folder / bird)}
+    present = {f"{bird}/{name}" for bird in sub_folders(folder) for name in file_names(folder / bird)}
     wanted = 1 if split == "train" else 0
     names, ids = [], []
     for image, path in paths.items():
@@ -32,7 +32,7 @@ def read_cub(home: Path, split: SplitName, fault: Fault) -> Split:
             continue
         names.append(f"images/{path}")
         ids.append(classes[image] - 1)
-    return Split(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), _class_names(paths, classes))
+    return DatasetSplit(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), _class_names(paths, classes))
 
 
 def _class_names(paths: dict[int, str], classes: dict[int, int]) -> tuple[str, ...]:

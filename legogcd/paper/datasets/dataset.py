@@ -19,7 +19,7 @@ Fault: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class DatasetSplit:
     """A split's images in file order, ``classes`` [N] int64 in the data set's official order, and their names."""
 
     images: Images
@@ -38,7 +38,7 @@ class Split:
         return [name for name, count in counts.items() if count > 1]
 
 
-Reader: TypeAlias = Callable[[Path, SplitName, Fault], Split]
+Reader: TypeAlias = Callable[[Path, SplitName, Fault], DatasetSplit]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class PaperDataset:
     ``folders`` are the sub-folders of a root it may lie in; ``marks`` are glob patterns, best first, one of which must
     match there; ``pickles`` match a form that could run code when read. ``exact`` is false where the number of training
     images is only about right.
+
+    For one that the paper does not have, ``n_old`` is the number of Old classes (half of them, if not given) and
+    ``recipe`` the published recipe to train with; for the paper's they are as published. Old are the first classes,
+    unless ``old_drawn``: then they are drawn with seed 0.
     """
 
     name: str
@@ -65,7 +69,7 @@ class PaperDataset:
     train_images: int
     test_images: int
     size: str
-    licence: str
+    license: str
     source: str
     layout: str
     folders: tuple[str, ...]
@@ -74,6 +78,9 @@ class PaperDataset:
     exact: bool = True
     pickles: tuple[str, ...] = ()
     archive: Archive | None = None
+    n_old: int | None = None
+    old_drawn: bool = False
+    recipe: str | None = None
 
     def find(self, root: str | os.PathLike[str]) -> Path | None:
         """The folder of this data set at or below ``root``; None where there is none."""
@@ -95,7 +102,7 @@ class PaperDataset:
             )
         raise UserError(f"{self.title} is not in {str(folder)!r}; expected {self.layout}")
 
-    def load(self, root: str | os.PathLike[str], split: SplitName) -> Split:
+    def load(self, root: str | os.PathLike[str], split: SplitName) -> DatasetSplit:
         """The images and classes of one split; the first thing wrong with it is raised."""
 
         def stop(message: str) -> None:

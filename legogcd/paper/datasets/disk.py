@@ -1,4 +1,4 @@
-"""Reading what data sets are made of: folders, text with one entry a line, and archives."""
+"""Reading what data sets are made of: folders, text with one entry per line, and archives."""
 
 import os
 import tarfile
@@ -22,7 +22,7 @@ def file_names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in _entries(folder) if entry.is_file())
 
 
-def folder_names(folder: Path) -> list[str]:
+def sub_folders(folder: Path) -> list[str]:
     """Names of the folders in a folder, sorted as strings; hidden ones are passed over."""
     return sorted(entry.name for entry in _entries(folder) if entry.is_dir())
 

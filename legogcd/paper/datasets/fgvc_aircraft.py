@@ -6,7 +6,7 @@ import numpy as np
 
 from legogcd.collection import ImageFiles
 from legogcd.errors import UserError
-from legogcd.paper.datasets.dataset import Fault, Split, SplitName
+from legogcd.paper.datasets.dataset import DatasetSplit, Fault, SplitName
 from legogcd.paper.datasets.disk import file_names, numbered_lines, require
 
 N_CLASSES = 100
@@ -16,7 +16,7 @@ _FILES: dict[SplitName, str] = {
 }
 
 
-def read_fgvc_aircraft(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_fgvc_aircraft(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     require(home, (_FILES["train"], _FILES[split], "data/images"), fault)
     variants = _variants(home / _FILES["train"], fault)
     ids_by_name = {name: i for i, name in enumerate(variants)}
@@ -32,7 +32,7 @@ def read_fgvc_aircraft(home: Path, split: SplitName, fault: Fault) -> Split:
         else:
             names.append(f"data/images/{file}")
             ids.append(ids_by_name[variant])
-    return Split(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), variants)
+    return DatasetSplit(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), variants)
 
 
 def _variants(path: Path, fault: Fault) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from legogcd.collection import ImageFiles
 from legogcd.errors import UserError
-from legogcd.paper.datasets.dataset import Fault, Split, SplitName
+from legogcd.paper.datasets.dataset import DatasetSplit, Fault, SplitName
 from legogcd.paper.datasets.disk import file_names, require
 
 N_CLASSES = 196
@@ -17,7 +17,7 @@ _TEST = ("devkit/cars_test_annos_withlabels.mat", "cars_test_annos_withlabels.ma
 _NAMES = "devkit/cars_meta.mat"
 
 
-def read_stanford_cars(home: Path, split: SplitName, fault: Fault) -> Split:
+def read_stanford_cars(home: Path, split: SplitName, fault: Fault) -> DatasetSplit:
     file = _TRAIN if split == "train" else next((name for name in _TEST if (home / name).exists()), _TEST[0])
     folder = _FOLDERS[split]
     require(home, (file, folder), fault)
@@ -32,7 +32,7 @@ def read_stanford_cars(home: Path, split: SplitName, fault: Fault) -> Split:
         else:
             names.append(f"{folder}/{name}")
             ids.append(label - 1)
-    return Split(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), _class_names(home))
+    return DatasetSplit(ImageFiles(home, tuple(names)), np.array(ids, dtype=np.int64), _class_names(home))
 
 
 def _annotations(path: Path) -> Any:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from legogcd.errors import UserError
-from legogcd.paper.figures.accuracy import draw_accuracy, draw_old, old_lines
+from legogcd.paper.figures.accuracy_figures import draw_accuracy, draw_old, old_lines
 from legogcd.paper.figures.components import COMPONENTS, component_lines, draw_components
 from legogcd.paper.figures.confidence import draw_confidence
-from legogcd.paper.figures.runs import DataSet, Line, Run, data_sets, read_runs
+from legogcd.paper.figures.runs import DataSet, PlottedLine, Run, data_sets, read_runs
 from legogcd.paper.figures.selected_samples import counted_lines, draw_selected, draw_selected_max
 from legogcd.paper.figures.style import styled
 from legogcd.paper.figures.tsne import FEWEST_IMAGES, draw_tsne
@@ -119,6 +119,6 @@ def _same_classes(one: FigureSample, other: FigureSample) -> bool:
     return (one.names, one.n_known) == (other.names, other.n_known)
 
 
-def _baseline_first(lines: Sequence[Line]) -> list[Line]:
+def _baseline_first(lines: Sequence[PlottedLine]) -> list[PlottedLine]:
     """What the others are shown beside comes first: SimGCD where it is there."""
     return sorted(lines, key=lambda line: line.method != "simgcd")

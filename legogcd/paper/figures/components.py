@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from legogcd.paper.figures.accuracy import UNIT
+from legogcd.paper.figures.accuracy_figures import UNIT
 from legogcd.paper.figures.curves import End, accuracy_of, draw_line, known_part, label_ends, set_epochs, within_percent
-from legogcd.paper.figures.runs import DataSet, Line, methods_of
+from legogcd.paper.figures.runs import DataSet, PlottedLine, methods_of
 from legogcd.paper.figures.style import PARTS, new_figure, save_figure
 
 COMPONENTS = ("simgcd", "simgcd+dkl", "simgcd+ler", "simgcd+ler+map", "legogcd")
 
 
-def component_lines(dataset: DataSet) -> list[Line]:
+def component_lines(dataset: DataSet) -> list[PlottedLine]:
     """The scored lines of SimGCD, of LegoGCD and of what lies between."""
     return dataset.lines_of(run for run in dataset.runs if run.method in COMPONENTS and run.scored)
 

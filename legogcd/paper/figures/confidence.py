@@ -1,4 +1,4 @@
-"""How sure the runs are of the unlabelled images whose true class is known: a row a method, medians named."""
+"""How sure the runs are of the unlabelled images whose true class is known: one row per method, medians named."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of
+from legogcd.paper.figures.runs import DataSet, PlottedLine, Run, methods_of
 from legogcd.paper.figures.style import new_figure, save_figure, shorten
 from legogcd.run.figure_sample import FigureSample
 
 _BINS = np.linspace(0, 1, 26)
 
 
-def draw_confidence(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, FigureSample], out: Path) -> list[Path]:
-    """``confidence``: a histogram a line, its seeds pooled, the first line's outline behind the others."""
+def draw_confidence(
+    dataset: DataSet, lines: Sequence[PlottedLine], samples: dict[Run, FigureSample], out: Path
+) -> list[Path]:
+    """``confidence``: one histogram per line, its seeds pooled, the first line's outline behind the others."""
     pooled = [np.concatenate([samples[run].confidence for run in line.runs]) for line in lines]
     several = any(len(line.runs) > 1 for line in lines)
     figure, panels = new_figure(
@@ -42,7 +44,7 @@ def draw_confidence(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, 
     return save_figure(figure, out, f"confidence{dataset.suffix}")
 
 
-def _histogram(axes: Any, confidence: NDArray[np.float32], line: Line) -> None:
+def _histogram(axes: Any, confidence: NDArray[np.float32], line: PlottedLine) -> None:
     axes.stairs(_shares(confidence), _BINS, fill=True, color=line.look.color, alpha=0.55)
     axes.stairs(_shares(confidence), _BINS, color=line.look.color, linewidth=1.5)
 
@@ -66,7 +68,7 @@ def _name_median(axes: Any, median: float) -> None:
     )
 
 
-def _confident(line: Line, samples: dict[Run, FigureSample]) -> str:
+def _confident(line: PlottedLine, samples: dict[Run, FigureSample]) -> str:
     """The share that LER would select, where its threshold is told."""
     threshold = line.runs[0].settings.get("threshold")  # the runs of a line have the same settings
     if threshold is None:

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from legogcd.paper.figures.runs import Curve, Line, Run
+from legogcd.paper.figures.runs import Curve, PlottedLine, Run
 from legogcd.paper.figures.style import DPI, Look
 
 Values = Callable[[Run], Curve]
@@ -48,7 +48,7 @@ def mean_curve(runs: Sequence[Run], values: Values) -> tuple[Curve, Curve]:
     return np.array(epochs), np.array(means)
 
 
-def draw_line(axes: Any, line: Line, values: Values, number: int = 0) -> tuple[float, float]:
+def draw_line(axes: Any, line: PlottedLine, values: Values, number: int = 0) -> tuple[float, float]:
     """Draw a line, its seeds thin beside their mean; returns its last point. ``number`` staggers the markers."""
     epochs, means = mean_curve(line.runs, values)
     if len(line.runs) > 1:

@@ -39,7 +39,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class PlottedLine:
     """A method with one choice of settings, over the seeds it was run with."""
 
     label: str
@@ -47,11 +47,11 @@ class Line:
     look: Look
     runs: tuple[Run, ...]
 
-    def having(self, runs: Iterable[Run]) -> "Line | None":
+    def having(self, runs: Iterable[Run]) -> "PlottedLine | None":
         """The line of those of its runs that are among ``runs``; None where there is none."""
         chosen = set(runs)
         kept = tuple(run for run in self.runs if run in chosen)
-        return Line(self.label, self.method, self.look, kept) if kept else None
+        return PlottedLine(self.label, self.method, self.look, kept) if kept else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,13 @@ class DataSet:
 
     name: str
     suffix: str  # of file names: empty where all runs are on one data set
-    lines: tuple[Line, ...]
+    lines: tuple[PlottedLine, ...]
 
     @property
     def runs(self) -> list[Run]:
         return [run for line in self.lines for run in line.runs]
 
-    def lines_of(self, runs: Iterable[Run]) -> list[Line]:
+    def lines_of(self, runs: Iterable[Run]) -> list[PlottedLine]:
         """The lines that some of its runs make."""
         chosen = set(runs)
         return [kept for line in self.lines if (kept := line.having(chosen)) is not None]
@@ -117,7 +117,7 @@ def seeds_of(runs: Iterable[Run]) -> str:
     return f"seeds {', '.join(map(str, seeds))}"
 
 
-def methods_of(lines: Sequence[Line]) -> str:
+def methods_of(lines: Sequence[PlottedLine]) -> str:
     """The lines' labels with their seeds; what is the same for several is said once."""
     said: dict[tuple[str, str], None] = dict.fromkeys((line.label, seeds_of(line.runs)) for line in lines)
     if len({seeds for _, seeds in said}) == 1:
@@ -165,7 +165,7 @@ def _short(method: str) -> str:
         return method  # a run of another version may know more methods
 
 
-def _lines(runs: Sequence[Run]) -> tuple[Line, ...]:
+def _lines(runs: Sequence[Run]) -> tuple[PlottedLine, ...]:
     order = list(METHODS)
     groups: list[list[Run]] = []
     for run in sorted(runs, key=lambda run: order.index(run.method) if run.method in order else len(order)):
@@ -178,7 +178,7 @@ def _lines(runs: Sequence[Run]) -> tuple[Line, ...]:
             groups.append([run])
     methods = [group[0].method for group in groups]
     return tuple(
-        Line(_label(group, groups), method, look, tuple(sorted(group, key=lambda run: run.seed)))
+        PlottedLine(_label(group, groups), method, look, tuple(sorted(group, key=lambda run: run.seed)))
         for group, method, look in zip(groups, methods, looks(methods), strict=True)
     )
 

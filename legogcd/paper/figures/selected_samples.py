@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from legogcd.paper.figures.curves import End, draw_line, known_part, label_ends, selected, set_epochs, star
-from legogcd.paper.figures.runs import DataSet, Line, listed, methods_of
+from legogcd.paper.figures.runs import DataSet, PlottedLine, listed, methods_of
 from legogcd.paper.figures.style import new_figure, save_figure
 
 _UNIT = "confident known views an epoch"
@@ -15,7 +15,7 @@ _PAPER = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none
 _THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 
-def counted_lines(dataset: DataSet) -> list[Line]:
+def counted_lines(dataset: DataSet) -> list[PlottedLine]:
     """The lines of the runs that counted what is, or would be, selected."""
     return dataset.lines_of(run for run in dataset.runs if np.isfinite(selected(run)).any())
 
@@ -89,11 +89,11 @@ def draw_selected_max(datasets: Sequence[DataSet], out: Path) -> list[Path]:
     return save_figure(figure, out, "selected-max")
 
 
-def _maxima(line: Line) -> list[float]:
+def _maxima(line: PlottedLine) -> list[float]:
     return [float(np.nanmax(selected(run))) for run in line.runs]
 
 
-def _threshold(lines: Sequence[Line]) -> str:
+def _threshold(lines: Sequence[PlottedLine]) -> str:
     """What counts as confident, where it is the same for all."""
     thresholds = {run.settings.get("threshold") for line in lines for run in line.runs}
     return f"; confidence from {thresholds.pop()} up" if len(thresholds) == 1 and None not in thresholds else ""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
 from legogcd.paper.figures import style
-from legogcd.paper.figures.runs import DataSet, Line, Run, methods_of, safe_stem
+from legogcd.paper.figures.runs import DataSet, PlottedLine, Run, methods_of, safe_stem
 from legogcd.paper.figures.style import MUTED, new_figure, save_figure, shorten
 from legogcd.run.figure_sample import FigureSample
 
@@ -22,7 +22,9 @@ FEWEST_IMAGES = 6
 Points = NDArray[np.float64]
 
 
-def draw_tsne(dataset: DataSet, lines: Sequence[Line], samples: dict[Run, FigureSample], out: Path) -> list[Path]:
+def draw_tsne(
+    dataset: DataSet, lines: Sequence[PlottedLine], samples: dict[Run, FigureSample], out: Path
+) -> list[Path]:
     """``tsne``: one line alone, two side by side, or each of several beside the first; a line shows its first seed."""
     shown = [(line, line.runs[0]) for line in lines]
     points = {run: embed(samples[run].features) for _, run in shown}
@@ -43,13 +45,13 @@ def embed(features: NDArray[np.float32]) -> Points:
 
 def _draw_pair(
     dataset: DataSet,
-    pair: Sequence[tuple[Line, Run]],
+    pair: Sequence[tuple[PlottedLine, Run]],
     samples: dict[Run, FigureSample],
     points: dict[Run, Points],
     out: Path,
     stem: str,
 ) -> list[Path]:
-    told = methods_of([Line(line.label, line.method, line.look, (run,)) for line, run in pair])
+    told = methods_of([PlottedLine(line.label, line.method, line.look, (run,)) for line, run in pair])
     sample = samples[pair[0][1]]
     figure, panels = new_figure(
         f"{dataset.name}: t-SNE of {sample.n_known} known and {len(sample.names) - sample.n_known} novel classes",

@@ -19,7 +19,7 @@ class Ours(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A table's line, filled in: per column the paper's figure, ours and the difference; None where there is none."""
 
     label: str
@@ -51,11 +51,11 @@ class Panel:
 
     title: str
     setup: str | None
-    lines: tuple[Line, ...]
+    lines: tuple[TableLine, ...]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TableComparison:
     """A paper's table with ours beside it: a panel for every block and setup, and what a reader should know."""
 
     table: PaperTable
@@ -65,14 +65,14 @@ class Comparison:
 
 def compare_table(
     table: PaperTable, results: Iterable[Result], counts: Mapping[str, tuple[int, int]] | None = None
-) -> Comparison:
+) -> TableComparison:
     """The table with the results that belong to it; ``counts`` are (labelled, unlabelled) images by data set."""
     results = list(results)
     panels = [panel for block in table.blocks for panel in _panels(block, results, counts or {})]
     shown = {line.label for panel in panels for line in panel.lines}
     rows = [row for block in table.blocks for row in block.rows if row.label in shown]
     notes = dict.fromkeys([*(row.note for row in rows if row.note), *table.notes])
-    return Comparison(table, tuple(panels), tuple(notes))
+    return TableComparison(table, tuple(panels), tuple(notes))
 
 
 def _panels(block: Block, results: Sequence[Result], counts: Mapping[str, tuple[int, int]]) -> list[Panel]:
@@ -90,16 +90,16 @@ def _panels(block: Block, results: Sequence[Result], counts: Mapping[str, tuple[
     return panels
 
 
-def _line(row: Row | Delta, runs: Sequence[Result]) -> Line | None:
+def _line(row: Row | Delta, runs: Sequence[Result]) -> TableLine | None:
     line = _run_line(row, runs) if isinstance(row, Row) else _gain_line(row, runs)
     return None if row.optional and not line.seeds else line
 
 
-def _run_line(row: Row, results: Sequence[Result]) -> Line:
+def _run_line(row: Row, results: Sequence[Result]) -> TableLine:
     cell, runs = row.cell, runs_of(row.cell, results)
     found = [spread(run.percent(part) for run in runs) for part in ACCURACIES]
     ours = [_deviation(part) if row.measure == "std" else _mean(part) for part in found]
-    return Line(
+    return TableLine(
         label=row.label,
         kind=row.measure,
         dataset=cell.dataset,
@@ -115,14 +115,14 @@ def _run_line(row: Row, results: Sequence[Result]) -> Line:
     )
 
 
-def _gain_line(row: Delta, results: Sequence[Result]) -> Line:
+def _gain_line(row: Delta, results: Sequence[Result]) -> TableLine:
     """Gains are taken seed by seed: what two runs of a seed share does not blur them."""
     gained = {run.seed: run for run in runs_of(row.of, results)}
     base = {run.seed: run for run in runs_of(row.over, results)}
     seeds = tuple(seed for seed in gained if seed in base)
     pairs = [(gained[seed], base[seed]) for seed in seeds]
     figures = row.published or (None, None, None)
-    return Line(
+    return TableLine(
         label=row.label,
         kind="delta",
         dataset=row.of.dataset,
@@ -136,10 +136,10 @@ def _gain_line(row: Delta, results: Sequence[Result]) -> Line:
     )
 
 
-def _sizes_line(row: Sizes, counts: tuple[int, int] | None) -> Line:
+def _sizes_line(row: Sizes, counts: tuple[int, int] | None) -> TableLine:
     old, new = old_and_new(row.dataset)
     ours = (None,) * 4 if counts is None else tuple(Ours(n) for n in (*counts, len(old), len(old) + len(new)))
-    return Line(row.label, "sizes", row.dataset, "", "", row.published, ours, row.published, digits=0)
+    return TableLine(row.label, "sizes", row.dataset, "", "", row.published, ours, row.published, digits=0)
 
 
 def runs_of(cell: Cell, results: Iterable[Result]) -> list[Result]:

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from legogcd.evaluation.results import Result, spread
-from legogcd.paper.reproduce.beside_published import Comparison, Line, Ours, Panel, compare_table
+from legogcd.paper.reproduce.beside_published import Ours, Panel, TableComparison, TableLine, compare_table
 from legogcd.paper.reproduce.published_tables import ACCURACIES, SIZES, dataset_table
 
 MISSING = "–"
@@ -29,12 +29,12 @@ _LATEX = {
 }
 
 
-def to_markdown(comparison: Comparison) -> str:
+def to_markdown(comparison: TableComparison) -> str:
     """A table for every data set and setup, columns aligned, notes below."""
     return _page(comparison, lambda panel: [_grid(_header(comparison), _cells(panel))])
 
 
-def to_csv(comparison: Comparison) -> str:
+def to_csv(comparison: TableComparison) -> str:
     """A row for every line and setup, with ours to four digits, its deviation and the test split's."""
     keys = list(comparison.table.columns)
     header = ["table", "dataset", "setup", "row", "kind", "method", "settings", "seeds"]
@@ -53,7 +53,7 @@ def to_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
-def to_latex(comparison: Comparison) -> str:
+def to_latex(comparison: TableComparison) -> str:
     """One floating table (``booktabs``), the data sets below each other, notes under it."""
     columns = list(comparison.table.columns.values())
     n, with_seeds = len(columns), not _is_of_sizes(comparison)
@@ -94,7 +94,7 @@ def row_report(dataset: str, methods: Collection[str], results: Iterable[Result]
     return _page(comparison, lambda panel: [_grid(_header(comparison), _cells(panel)), _details(panel)])
 
 
-def _page(comparison: Comparison, tables: Callable[[Panel], list[str]]) -> str:
+def _page(comparison: TableComparison, tables: Callable[[Panel], list[str]]) -> str:
     parts = [f"## {comparison.table.title}", "" if _is_of_sizes(comparison) else _LEGEND]
     for panel in comparison.panels:
         parts += [f"### {_escaped(f'{panel.title}; {_caption(panel)}')}", *tables(panel)]
@@ -126,7 +126,7 @@ def _memory(runs: Sequence[Result]) -> str:
     return f"{max(known) / 1e9:.1f} GB" if known else MISSING
 
 
-def _is_of_sizes(comparison: Comparison) -> bool:
+def _is_of_sizes(comparison: TableComparison) -> bool:
     return comparison.table.columns is SIZES
 
 
@@ -138,7 +138,7 @@ def _caption(panel: Panel) -> str:
     return f"ours: {panel.setup or 'the published protocol'}"
 
 
-def _header(comparison: Comparison) -> list[str]:
+def _header(comparison: TableComparison) -> list[str]:
     first, *rest = comparison.table.columns.values()
     seeds = [] if _is_of_sizes(comparison) else ["seeds"]
     paper, ours, difference = (f"{group}: {first}" for group in ("paper", "ours", "diff"))
@@ -149,7 +149,7 @@ def _cells(panel: Panel) -> list[list[str]]:
     return [_line_cells(line) for line in panel.lines]
 
 
-def _line_cells(line: Line) -> list[str]:
+def _line_cells(line: TableLine) -> list[str]:
     gain = line.kind == "delta"
     paper = [_number(value, line.digits, signed=gain) for value in line.paper]
     ours = [_figure(value, line.digits, signed=gain) for value in line.ours]

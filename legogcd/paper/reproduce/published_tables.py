@@ -208,7 +208,7 @@ def _main(name: str, title: str, datasets: tuple[str, ...]) -> PaperTable:
 
 
 def _main_block(dataset: str) -> Block:
-    results = published()["results"][dataset]
+    results = published()["results"].get(dataset, {})
     rows: list[Row | Delta] = []
     cells: dict[str, Cell] = {}
     for key, method in _PUBLISHED_ROWS.items():

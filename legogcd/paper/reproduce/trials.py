@@ -55,10 +55,11 @@ class Protocol:
 
     def options_of(self, cell: Cell, seed: int = 0) -> RunOptions:
         """The data set's published recipe with what the cell and the person change."""
+        dataset = dataset_named(cell.dataset)
         return self.options.changed(
-            n_classes=dataset_named(cell.dataset).n_classes,
+            n_classes=dataset.n_classes,
             method=check_method(cell.method),
-            recipe=cell.dataset,
+            recipe=dataset.recipe or cell.dataset,
             settings=self.settings(cell),
             seed=seed,
         )

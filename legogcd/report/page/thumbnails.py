@@ -10,7 +10,8 @@ from PIL import Image
 from scipy.fft import dctn
 
 from legogcd.collection import Images
-from legogcd.vision.decode import UnreadableImage, read_rgb, resize_shorter
+from legogcd.errors import UnreadableImage
+from legogcd.vision.decode import read_rgb, resize_shorter
 from legogcd.vision.views.encode import map_ahead
 
 BUDGET = 26_000_000

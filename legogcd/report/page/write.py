@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-from legogcd.collection import ImageFiles, Images
+from legogcd.collection import Images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
-from legogcd.report.page.assemble import build_report
-from legogcd.run.config import RunConfig, read_config
+from legogcd.report.page.assemble import PageImages, build_report
+from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.folder import REPORT
 from legogcd.run.model import load_run
 from legogcd.run.pipeline import MOST_HANDED_OVER, Outcome
 from legogcd.run.run_features import run_features
-from legogcd.wording import human_bytes
+from legogcd.run.trust import FilesBelow, trusted_backbone, trusted_root
+from legogcd.wording import human_bytes, left_out
 
 
 def report_run(
@@ -27,17 +28,23 @@ def report_run(
 ) -> Path:
     """Write the report of a finished run, by default into its folder, and return where it is.
 
-    ``images`` says where the pictures are now if they moved, ``backbone`` where the weights are.
+    ``images`` says where the pictures are if they moved or the run was made elsewhere, ``backbone`` where the weights
+    are. Images that cannot be read any more are named and left out, unless the run kept views of them.
     """
-    display = display or Quiet()
-    names = tuple(read_predictions(run)["path"])
-    files = ImageFiles(_folder(read_config(run), images), names)
-    if not any(files.item(i).is_file() for i in range(len(files))):
-        raise UserError(f"none of the run's images are in {files.root}; say with --images where they are now")
-    model, config = load_run(run, backbone, device)
-    features = run_features(model, config, files, cache, display)
-    target = out or run / REPORT
-    build_report(run, features, model.classify_array(features), files, target, display)
+    display, table = display or Quiet(), read_predictions(run)
+    config = read_config(run)
+    files = FilesBelow(trusted_root(run, config, images), tuple(table["path"]))
+    model, config = load_run(run, trusted_backbone(run, config, backbone), device)
+    found = run_features(model, config, files, cache, display)
+    if not len(found.features):
+        raise UserError(
+            f"none of the run's images can be read in {files.root}; say with --images where they are now "
+            f"({left_out(found.unreadable)})"
+        )
+    if found.unreadable:
+        display.warn(left_out(found.unreadable))
+    target, probabilities = out or run / REPORT, model.classify_array(found.features)
+    build_report(run, PageImages(files, found.features, probabilities, found.unreadable), target, display)
     return target
 
 
@@ -53,14 +60,6 @@ def report_outcome(outcome: Outcome, images: Images, run: Path, display: Quiet |
         )
         return None
     features = outcome.features
-    build_report(run, features, outcome.model.classify_array(features), images, run / REPORT, display)
+    probabilities = outcome.model.classify_array(features)
+    build_report(run, PageImages(images, features, probabilities), run / REPORT, display)
     return run / REPORT
-
-
-def _folder(config: RunConfig, images: Path | None) -> Path:
-    root = images or config.images.root
-    if root is None:
-        raise UserError("the run's images were given from Python; say with --images in which folder they are")
-    if not Path(root).is_dir():
-        raise UserError(f"the image folder {str(root)!r} does not exist; say with --images where the images are now")
-    return Path(root)

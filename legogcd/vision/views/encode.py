@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from legogcd.collection import Images
+from legogcd.errors import UnreadableImage
 from legogcd.vision.backbones import Backbone
-from legogcd.vision.decode import UnreadableImage
 from legogcd.vision.tail import State
 from legogcd.vision.views.draw import ViewRule, load_resized, normalize
 from legogcd.vision.views.workers import use_threads

@@ -10,7 +10,8 @@ from platformdirs import user_cache_path
 
 from legogcd.collection import Images
 from legogcd.display import Quiet
-from legogcd.vision.decode import UnreadableImage, read_rgb
+from legogcd.errors import UnreadableImage
+from legogcd.vision.decode import read_rgb
 from legogcd.vision.views.draw import ViewRule
 from legogcd.vision.views.encode import Encoder, map_ahead
 from legogcd.vision.views.fresh import FreshViews
@@ -52,6 +53,7 @@ class OpenedViews:
     source: ViewSource
     unreadable: dict[int, str]
     seconds: float
+    kept_in: str = ""  # the name of the folder in the cache; empty where nothing is kept
 
 
 def affordable_views(n_images: int, bytes_per_view: int, wanted: int, budget: int) -> int | None:
@@ -89,7 +91,7 @@ def open_views(encoder: Encoder, images: Images, storage: ViewStorage, display: 
     else:
         display.note(f"using kept views of {len(images)} images ({_what(request)}) in {kept.folder}")
     source = kept if request.views >= 2 else FreshViews(encoder, images, kept)
-    return OpenedViews(source, kept.unreadable, time.monotonic() - began)
+    return OpenedViews(source, kept.unreadable, time.monotonic() - began, kept.folder.name)
 
 
 def _budget(request: ViewRequest, storage: ViewStorage) -> int:

@@ -1,0 +1,1 @@
+"""What choices do to the scores on real images, paired by seed."""

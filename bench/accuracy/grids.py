@@ -1,0 +1,98 @@
+"""What studies compare: named lists of variants. The first of a grid is what the others are held against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to train: a method, what is changed in its recipe, and the views it sees."""
+
+    name: str
+    method: str = "legogcd"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    recipe: str = "default"
+    views: int | Literal["fresh"] = 4
+    train_blocks: int = 1
+
+
+SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
+
+
+def _screened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
+    return Variant(name, method, SCREENED | settings, train_blocks=train_blocks)
+
+
+def _difference(name: str, **settings: Any) -> Variant:
+    return Variant(name, settings={"dkl_form": "paper"} | settings)
+
+
+GRIDS: dict[str, tuple[Variant, ...]] = {
+    "views": (
+        Variant("fresh views", settings=SCREENED, views="fresh"),
+        *(Variant(f"{count} kept views", settings=SCREENED, views=count) for count in (2, 4, 8, 16)),
+    ),
+    "forms": (
+        _screened("LegoGCD"),
+        Variant("SimGCD", "simgcd"),
+        _screened("DKL not detached", dkl_detach=False),
+        _screened("DKL symmetric", dkl_form="symmetric"),
+        _screened("DKL as released", dkl_form="released"),
+        _screened("no DKL", "simgcd+ler+map"),
+        _screened("no MAP", margin_strength=0.0),
+        _screened("MAP as released", margin_form="released"),
+        _screened("p̃ at temperature 1", margin_temperature=1.0),
+        _screened("no LER", "simgcd+dkl"),
+        *(_screened(f"δ = {threshold}", threshold=threshold) for threshold in (0.7, 0.95)),
+        _screened("δ = 0.7, from epoch 5", threshold=0.7, threshold_warmup_epochs=5),
+        _screened("δ = 0.7, DKL as released", threshold=0.7, dkl_form="released"),
+        _screened("δ = 0.7, DKL as released, β = 2", threshold=0.7, dkl_form="released", beta=2.0),
+        _screened("δ = 0.7, DKL symmetric, β = 2", threshold=0.7, dkl_form="symmetric", beta=2.0),
+    ),
+    "rates": (
+        _screened("LegoGCD"),
+        *(_screened(f"rate {rate}", learning_rate=rate) for rate in (0.02, 0.1)),
+        _screened("30 epochs", epochs=30),
+        _screened("random start", start="random"),
+        *(_screened(f"tail's rate × {rate}", tail_rate=rate) for rate in (0.0, 0.1)),
+        _screened("two blocks, tail's rate × 0.1", train_blocks=2, tail_rate=0.1),
+        _screened("teacher's warm-up over the whole run", teacher_warmup_epochs=15),
+        *(_screened(f"ε = {weight}", mean_entropy_weight=weight) for weight in (1.0, 4.0)),
+        _screened("λ = 0.5", supervised_weight=0.5),
+    ),
+    "bricks": (
+        _screened("LegoGCD"),
+        _screened("prior", "legogcd:prior"),
+        _screened("consensus", "legogcd:consensus"),
+        _screened("prior and consensus", "legogcd:consensus,prior"),
+        _screened("whitened as well", "legogcd+", whitened_dim=64),
+    ),
+    "balance": (
+        Variant("legogcd+", "legogcd+"),
+        *(Variant(f"ε = {weight}", "legogcd+", {"mean_entropy_weight": weight}) for weight in (0.5, 1.0, 4.0)),
+    ),
+    "finals": (
+        Variant("LegoGCD"),
+        Variant("SimGCD", "simgcd"),
+        Variant("legogcd+", "legogcd+"),
+        Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
+        Variant("k-means", "kmeans"),
+        Variant("semi-supervised k-means", "sskmeans"),
+        Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
+        Variant("SimGCD, the paper's recipe", "simgcd", {"epochs": 30}, "paper"),
+    ),
+    "differences": (  # between LegoGCD's text and its released code, one at a time (docs/paper.md)
+        _difference("LegoGCD, as the paper says"),
+        Variant("LegoGCD, as released", "legogcd-released"),
+        _difference("DKL as released: softmax twice, nothing detached", dkl_form="released"),
+        _difference("MAP with the released sign", margin_form="released", margin_temperature=0.1),
+        _difference("p̃ at temperature 1", margin_temperature=1.0),
+        _difference("MAP as released: sign and p̃", margin_form="released"),
+        _difference("contrastive temperatures as in the text", info_nce_temperature=0.07, sup_con_temperature=1.0),
+        _difference("teacher warm-up by a cosine", teacher_warmup="cosine"),
+        _difference("supervised terms without λ", supervised_scale=1 / 0.35),
+        _difference("no MAP, β = 1 (released ImageNet-1k)", margin_strength=0.0, beta=1.0),
+        Variant("SimGCD: neither LER nor DKL", "simgcd"),
+    ),
+}

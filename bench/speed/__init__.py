@@ -1,0 +1,1 @@
+"""Speed and memory, always against a plain implementation in the same run."""
