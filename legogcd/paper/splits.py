@@ -68,7 +68,9 @@ def paper_split(dataset: PaperDataset | str, root: str | os.PathLike[str]) -> Pa
     collection, truth = training_split(dataset, root)
     test = dataset.load(root, "test")
     labels = np.full(len(test.images), UNLABELLED, dtype=np.int64)
-    held_out = HeldOut(Collection(test.images, labels, collection.known, known_by_name=True), _truth(test, dataset.name))
+    held_out = HeldOut(
+        Collection(test.images, labels, collection.known, known_by_name=True), _truth(test, dataset.name)
+    )
     return PaperSplit(collection, truth, held_out)
 
 

@@ -29,7 +29,9 @@ class LabelledViews:
     rows: Tensor  # [N] the images' rows in the source
     labels: Tensor  # [N], -1 = unlabelled
 
-    def pairs(self, recipe: Recipe, generator: torch.Generator, device: torch.device) -> Iterator[tuple[Tensor, TailInput]]:
+    def pairs(
+        self, recipe: Recipe, generator: torch.Generator, device: torch.device
+    ) -> Iterator[tuple[Tensor, TailInput]]:
         """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead."""
 
         def drawn() -> Iterator[tuple[Tensor, TailInput]]:

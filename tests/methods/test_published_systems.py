@@ -96,7 +96,9 @@ def test_orca_has_cross_entropy_and_entropy_on_first_views():
         p, q = first.softmax(-1), second.softmax(-1)
         partner = {0: 2, 1: 1, 2: 0, 3: 3}  # the other one of the class; itself where there is none
         for i in range(4, 8):
-            partner[i] = max((j for j in range(8) if j != i), key=lambda j, i=i: float(directions[0, i] @ directions[0, j]))
+            partner[i] = max(
+                (j for j in range(8) if j != i), key=lambda j, i=i: float(directions[0, i] @ directions[0, j])
+            )
         pairs = torch.stack([-(p[i] @ q[j]).log() for i, j in partner.items()]).mean()
         mean = p.mean(0)
         return torch.stack(ce).mean() + pairs + math.log(5) + (mean * mean.log()).sum()

@@ -22,7 +22,7 @@ from legogcd.run import Job, Outcome, RunOptions
 from legogcd.run.predict import classes_of
 from legogcd.run.scored import scored_run
 
-PUBLISHED = RunOptions(backbone="facebook/dino-vitb16", held_out=0)
+PUBLISHED = RunOptions(recipe="paper", backbone="facebook/dino-vitb16")  # the recipe brings the protocol
 QUICK = PUBLISHED.changed(backbone="efficientnet-lite0", image_size=128, epochs=20)
 QUICK_IMAGES = 10_000
 
@@ -45,6 +45,8 @@ class Protocol:
             f"{options.epochs or 200} epochs",
             "fresh views" if options.views == "fresh" else f"{options.views} kept views",
         ]
+        protocol, published = options.protocol, PUBLISHED.protocol
+        parts += [f"{name} {value}" for name, value in protocol._asdict().items() if value != getattr(published, name)]
         if self.most_images is not None:
             parts.append(f"at most {self.most_images:,} images of a split")
         return ", ".join(parts)
