@@ -30,8 +30,8 @@ def clustering_accuracy(y_true: Any, y_pred: Any, n_known: int, balanced: bool =
     """Match clusters to classes once over all images, then count: max over matchings m of Σ_i [m(ŷ_i) = y_i] / N.
 
     ``y_true`` [N] are class ids, Old below ``n_known``; ``y_pred`` [N] cluster ids of any kind and number. With
-    ``balanced`` the matching is the same, and each class counts the same. Where several matchings are best, the one that
-    the published evaluation takes is taken; it depends on how classes and clusters are numbered.
+    ``balanced`` the matching is the same, and each class counts the same. Where several matchings are best, the one
+    that the published evaluation takes is taken; it depends on how classes and clusters are numbered.
 
     >>> score = clustering_accuracy([0, 0, 1, 2, 2, 2], [5, 5, 5, 7, 7, 9], n_known=2)
     >>> round(score.all, 3), round(score.old, 3), round(score.new, 3), score.matching
@@ -79,8 +79,8 @@ def _numbered(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def _best_matching(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """The column each row of a square table [D, D] is matched to, so that the matched cells add up to the most.
 
-    Several matchings can be best, and Old and New then depend on which one is taken. Rows and columns stand in the order
-    of their numbers, the table is square and the cost is its maximum minus it: that gives the one which the published
+    Several matchings can be best, and Old and New then depend on which one is taken. Rows and columns stand in the
+    order of their numbers, the table is square and the cost is its maximum minus it: that gives the one which the published
     evaluation takes.
     """
     columns: NDArray[np.int64] = linear_sum_assignment(table.max() - table)[1]

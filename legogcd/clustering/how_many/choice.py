@@ -45,7 +45,8 @@ def estimate_classes(
 
     K is at least the number of known classes and at most ``most`` (1,000, or what the images allow). ``progress`` is
     told each candidate that was clustered and its score. What is clustered is at most 5,000 images drawn at random,
-    in their 64 principal directions (``gcd-published``: everything as it is); neighbours are looked up among all images, of at most 4,000 labelled ones. So
+    in their 64 principal directions (``gcd-published``: everything as it is); neighbours
+    are looked up among all images, of at most 4,000 labelled ones. So
     50,000 images and 1,000 candidates stay a matter of a minute. No approach sees more of unlabelled images than
     their features.
 

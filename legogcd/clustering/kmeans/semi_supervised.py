@@ -40,8 +40,8 @@ def semi_supervised_kmeans(
     clusters of equal size and would cut a large known class in two where new ones are rare; whoever knows that they are
     can say so.
 
-    With ``n_known`` classes known of which some have no label, those are found like new ones and keep their places among
-    the first clusters. Which of the clusters without a label takes which place is then chance.
+    With ``n_known`` classes known of which some have no label, those are found like new ones and keep their places
+    among the first clusters. Which of the clusters without a label takes which place is then chance.
 
     ``seeding="plain"`` is k-means++ as published for GCD: one draw ∝ the squared distance for each new center, and
     distances as they are.

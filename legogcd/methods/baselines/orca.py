@@ -63,7 +63,8 @@ class ORCA(Method):
 
     ``CE(labelled, margin −min(ū, 0.5)) + mean_i −log ⟨p_i, p'_j(i)⟩ + ε·(log K − H(p̄))`` with p = softmax(s·cos(h, c))
     of the first view, p' of the second; j(i) is i's nearest neighbor in the batch, for a labelled image a random one of
-    its class. As published, cross entropy and p̄ are over first views; our recipe has both. ū is the mean of 1 − max p over the unlabelled images, measured before each epoch.
+    its class. As published, cross entropy and p̄ are over first views; our recipe has both. ū is
+    the mean of 1 − max p over the unlabelled images, measured before each epoch.
 
     Cao, Brbić, Leskovec, "Open-world semi-supervised learning", ICLR 2022.
 
