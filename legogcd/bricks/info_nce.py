@@ -39,7 +39,8 @@ class InfoNCE(Brick):
 
     That is what the released code computes. As the paper prints it (``form="paper"``), i runs over the B first views,
     and what repels are the second views of the other images alone:
-    ``mean_i −log( exp(u_i·u'_i/τ) / Σ_{n≠i} exp(u_i·u'_n/τ) )``. The attraction is not in the sum, so that this term has no lower bound of 0.
+    ``mean_i −log( exp(u_i·u'_i/τ) / Σ_{n≠i} exp(u_i·u'_n/τ) )``. The attraction is not
+    in the sum, so that this term has no lower bound of 0.
 
     Args:
         temperature: τ.

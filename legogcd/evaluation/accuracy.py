@@ -80,8 +80,8 @@ def _best_matching(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """The column each row of a square table [D, D] is matched to, so that the matched cells add up to the most.
 
     Several matchings can be best, and Old and New then depend on which one is taken. Rows and columns stand in the
-    order of their numbers, the table is square and the cost is its maximum minus it: that gives the one which the published
-    evaluation takes.
+    order of their numbers, the table is square and the cost is its maximum minus it: that gives the one which the
+    published evaluation takes.
     """
     columns: NDArray[np.int64] = linear_sum_assignment(table.max() - table)[1]
     return columns
