@@ -130,7 +130,7 @@ class Prepared:
             options=job.options.changed(
                 method=job.method,
                 device=self.runtime.device.type,
-                **job.options.protocol._replace(precision=self.runtime.precision)._asdict(),
+                **{**job.options.protocol._asdict(), "precision": self.runtime.precision},
                 threads=torch.get_num_threads(),
             ),
             method=job.method,
