@@ -13,9 +13,9 @@ BY_DATASET = {
         "CUB-200-2011: LegoGCD's gain on Old is 7.74 in the abstract and Fig. 1 (64.44 → 72.18), 5.4 in the table "
         "(66.5 → 71.9).",
         "CUB-200-2011: LegoGCD's gain on New is 2.51 in the abstract, 0.2 in the table.",
-        "CUB-200-2011: Old of SimGCD in Fig. 1 peaks at about 74, at epoch 20.",
+        "CUB-200-2011: Old in Fig. 1 peaks at about 74, at epoch 20.",
     ),
-    "stanford_cars": ("Stanford Cars: SimGCD's New is 45.5 in the text, 45.0 in the table.",),
+    "stanford_cars": ("Stanford Cars: SimGCD's New is also given as 45.5; the table has 45.0.",),
     "cifar10": (CIFAR10_THRESHOLD, CIFAR_BETA),
     "cifar100": (
         CIFAR_BETA,
@@ -28,7 +28,7 @@ BY_DATASET = {
     "imagenet1k": (
         "ImageNet-1k: published with four processes of 256 images each, learning rate 0.8, and no MAP; the released "
         "evaluation matches clusters to classes per process, which flatters. Ours matches once.",
-        "ImageNet-1k: LegoGCD's Old peaks at 79.49 and ends there: nothing is forgotten.",
+        "ImageNet-1k: 79.49 is both the peak and the last epoch of Old: nothing is forgotten.",
         "ImageNet-1k, GCD cannot hold as printed: 72.5 and 42.2 weigh to 52.3, not 52.5.",
     ),
 }
