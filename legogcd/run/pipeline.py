@@ -94,6 +94,8 @@ def _claimed(out: Path, resume: bool, display: Quiet) -> Iterator[None]:
 
 def _prepared(job: Job, display: Quiet) -> Prepared:
     prepared = prepare(job, display)
+    if prepared.differs:
+        display.note(f"unlike the published runs: {'; '.join(prepared.differs)}")
     for warning in prepared.collection.check(job.n_classes):
         display.warn(warning)
     return prepared
