@@ -38,6 +38,8 @@ def read_manifest(folder: Path) -> dict[str, str]:
 
 def check_sealed(folder: Path, name: str) -> None:
     """Refuse a file that a finished run noted and that is not what it was."""
+    if (folder / name).is_symlink():
+        raise DamagedFileError(f"{folder / name} is a link, which a run never writes; put the file in its place")
     digest = read_manifest(folder).get(name)
     if digest is not None and digest != _digest(folder / name):
         raise DamagedFileError(f"{folder / name} is not what the run wrote: it is damaged or was changed by hand")
@@ -48,7 +50,7 @@ def damaged_files(folder: Path) -> list[str]:
     return [
         name
         for name, digest in read_manifest(folder).items()
-        if not (folder / name).is_file() or _digest(folder / name) != digest
+        if (folder / name).is_symlink() or not (folder / name).is_file() or _digest(folder / name) != digest
     ]
 
 
