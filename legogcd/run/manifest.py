@@ -15,8 +15,9 @@ _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)  # of a file in the folder itsel
 
 
 def seal(folder: Path, names: Iterable[str]) -> None:
-    """Note what files of a run hold now; files noted before stay noted."""
-    files = read_manifest(folder) | {name: _digest(folder / name) for name in names}
+    """Note what files of a run hold now; files noted before stay noted while they are there."""
+    before = {name: digest for name, digest in read_manifest(folder).items() if (folder / name).is_file()}
+    files = before | {name: _digest(folder / name) for name in names}
     write_text(folder / MANIFEST, json.dumps({"format": _FORMAT, "files": files}, indent=1, sort_keys=True) + "\n")
 
 
