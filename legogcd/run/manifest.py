@@ -37,6 +37,14 @@ def read_manifest(folder: Path) -> dict[str, str]:
     return files
 
 
+def discard_damaged_manifest(folder: Path) -> None:
+    """Let a run be gone on with whose manifest is no manifest; all it says is found again."""
+    try:
+        read_manifest(folder)
+    except DamagedFileError:
+        (folder / MANIFEST).unlink()
+
+
 def check_sealed(folder: Path, name: str) -> None:
     """Refuse a file that a finished run noted and that is not what it was."""
     if (folder / name).is_symlink():
