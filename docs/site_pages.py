@@ -1,4 +1,4 @@
-"""What the site adds to the pages: the table of run options, and links that only a copy of the repository can follow."""
+"""What the site adds to the pages: the table of run options; links to files it does not hold become text."""
 
 import re
 from pathlib import Path

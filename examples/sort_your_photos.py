@@ -1,7 +1,7 @@
 """A folder of pictures from first labels to the next round: sort, name a group, confirm it, sort again.
 
-The pictures are drawn here, so that the script needs nothing: four shapes, two of them known to you. With photos of your
-own, replace `draw_pictures` by their folder.
+The pictures are drawn here, so that the script needs nothing: four shapes, two of them known to you. With photos of
+your own, replace `draw_pictures` by their folder.
 
     python examples/sort_your_photos.py
 """

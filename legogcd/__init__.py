@@ -3,22 +3,40 @@
 The names a user needs are here; each room (`legogcd.bricks`, `legogcd.vision`, ...) documents its own.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from legogcd.allocator import keep_large_blocks
 from legogcd.version import __version__
 
 if TYPE_CHECKING:
+    from legogcd import bricks, clustering, collection, evaluation, export, methods, run, vision
     from legogcd.estimator import LegoGCD
 
-__all__ = ["LegoGCD", "__version__"]
+__all__ = [
+    "LegoGCD",
+    "__version__",
+    "bricks",
+    "clustering",
+    "collection",
+    "evaluation",
+    "export",
+    "methods",
+    "run",
+    "vision",
+]
 
 keep_large_blocks()
 
 
 def __getattr__(name: str) -> Any:
-    if name == "LegoGCD":  # imported on first use: `legogcd --help` need not wait for torch
-        from legogcd.estimator import LegoGCD
-
-        return LegoGCD
+    """Imported on first use: `import legogcd` and `legogcd --help` need not wait for torch."""
+    if name == "LegoGCD":
+        return import_module("legogcd.estimator").LegoGCD
+    if name in __all__:
+        return import_module(f"legogcd.{name}")
     raise AttributeError(f"module 'legogcd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

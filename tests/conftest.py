@@ -1,5 +1,6 @@
 """What several rooms' tests share: a tiny ViT in the hub's own folder format, and a small collection of pictures."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from example_pictures import write_pictures
 from transformers import ViTConfig, ViTModel
 
 from legogcd.cli import main
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core already: more threads would fight over them
+    torch.set_num_threads(1)
+    os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # of the processes that tests start
 
 
 @pytest.fixture(autouse=True)
