@@ -296,6 +296,8 @@ def _note_opens(place: Place, opened: Path) -> None:
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+            if arguments[2] & os.O_NOFOLLOW and os.path.islink(arguments[0]):  # noqa: PTH114
+                return  # the system will refuse
             path = os.path.realpath(os.fsdecode(arguments[0]))
             if path.startswith(private + os.sep):
                 os.write(log, os.fsencode(path) + b"\n")

@@ -7,12 +7,12 @@ from torch import Tensor
 
 from legogcd.bricks.shared.arguments import not_negative, positive
 from legogcd.bricks.shared.brick import Brick
-from legogcd.bricks.shared.two_views import TwoViews
+from legogcd.bricks.shared.two_views import Seen, TwoViews
 from legogcd.bricks.supervised_ce import SupervisedCE
 
 
 class AdaptiveMarginCE(Brick):
-    """Cross entropy of the labelled images, both views, with an uncertainty-adaptive margin.
+    """Cross entropy of the labelled images, both views or the first, with an uncertainty-adaptive margin.
 
     ``mean_i −log softmax( s·(z_i − m·e_{y_i}) )[y_i]`` over the labelled views i, with the margin m = −min(ū, m_max):
     it is negative, so the true class's cosine is *raised* and known classes learn more slowly while the mean
@@ -25,6 +25,7 @@ class AdaptiveMarginCE(Brick):
     Args:
         scale: s.
         largest_margin: m_max.
+        seen: ``both`` views of an image, or the ``first``.
 
     Reads ``logits`` [2, B, K] (cosines) and ``labels`` [B]. ``selected``: the labelled views.
 
@@ -39,11 +40,11 @@ class AdaptiveMarginCE(Brick):
 
     uncertainty: Tensor
 
-    def __init__(self, scale: float = 10.0, largest_margin: float = 0.5) -> None:
+    def __init__(self, scale: float = 10.0, largest_margin: float = 0.5, seen: Seen = "both") -> None:
         super().__init__()
         self.scale = positive("scale", scale)
         self.largest_margin = not_negative("largest_margin", largest_margin)
-        self.cross_entropy = SupervisedCE(temperature=1 / self.scale)
+        self.cross_entropy = SupervisedCE(temperature=1 / self.scale, seen=seen)
         self.register_buffer("uncertainty", torch.zeros(()))
 
     def forward(self, views: TwoViews) -> Tensor:

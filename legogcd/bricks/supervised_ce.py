@@ -1,20 +1,23 @@
 """Supervised cross entropy of the labelled views."""
 
+from typing import get_args
+
 import torch
 from torch import Tensor
 
-from legogcd.bricks.shared.arguments import positive
+from legogcd.bricks.shared.arguments import one_of, positive
 from legogcd.bricks.shared.brick import Brick
-from legogcd.bricks.shared.two_views import TwoViews
+from legogcd.bricks.shared.two_views import Seen, TwoViews
 
 
 class SupervisedCE(Brick):
-    """Cross entropy of the labelled images, both views.
+    """Cross entropy of the labelled images, both views or the first.
 
     ``mean_i −log softmax(z_i/τs)[y_i]`` over the labelled views i; 0 where no image is labelled.
 
     Args:
         temperature: τs.
+        seen: ``both`` views of an image, or the ``first``.
 
     Reads ``logits`` [2, B, K] and ``labels`` [B]. ``selected``: the labelled views.
 
@@ -23,12 +26,13 @@ class SupervisedCE(Brick):
     tensor(1.3863)
     """
 
-    def __init__(self, temperature: float = 0.1) -> None:
+    def __init__(self, temperature: float = 0.1, seen: Seen = "both") -> None:
         super().__init__()
         self.temperature = positive("temperature", temperature)
+        self.seen = one_of("seen", seen, get_args(Seen))
 
     def forward(self, views: TwoViews) -> Tensor:
-        self.selected = views.labelled_views
+        self.selected = views.labelled_views & views.views_of(self.seen)
         log_p = views.log_probabilities(self.temperature)  # [2, B, K]
         targets = views.labels.long().clamp_min(0).repeat(2, 1)[..., None]  # [2, B, 1], any class where unlabelled
         per_view = -log_p.gather(-1, targets)[..., 0]  # [2, B]

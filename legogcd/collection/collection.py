@@ -1,7 +1,7 @@
 """Images with the labels they have, and, apart from them, the truth that only scores."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,15 @@ class Collection:
     """Images with the labels they have.
 
     ``labels`` [N] int64 are positions in ``known``, -1 where an image is unlabelled. ``notes`` tells what was
-    changed on the way here; ``check`` passes it on.
+    changed on the way here; ``check`` passes it on. With ``known_by_name`` a class is known also where none of its
+    images is labelled, as in the paper's splits; otherwise it counts as new once the last one is gone.
     """
 
     images: Images
     labels: NDArray[np.int64]
     known: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    known_by_name: bool = False
 
     def __post_init__(self) -> None:
         if self.labels.shape != (len(self.images),):
@@ -52,10 +54,10 @@ class Collection:
         return dict(zip(self.known, per_class.tolist(), strict=True))
 
     def keep(self, indices: Indices) -> "Collection":
-        """The collection of the given rows; a known class left without a labelled image is known no more."""
+        """The collection of the given rows; a class left without a labelled image is known by name, or no more."""
         rows = np.asarray(indices, dtype=np.int64)
-        kept = Collection(self.images.subset(rows), self.labels[rows], self.known, self.notes)
-        return kept._without_empty_classes("has no labelled image left")
+        kept = replace(self, images=self.images.subset(rows), labels=self.labels[rows])
+        return kept if self.known_by_name else kept._without_empty_classes("has no labelled image left")
 
     def check(self, n_classes: int) -> list[str]:
         """Raise where the counts contradict each other; otherwise return what deserves a warning."""
@@ -98,9 +100,10 @@ class Collection:
             warnings.append(f"all {n_classes} classes are known: no new one will be found")
         if self.n_known == 1:
             warnings.append(f"only one class is labelled ({self.known[0]!r}); two or more work better")
-        single = [name for name, count in self.counts().items() if count == 1]
-        if single:
-            warnings.append(f"{counted(len(single), 'known class')} with a single labelled image: {some_of(single, 5)}")
+        for count, images in ((0, "out a labelled image"), (1, " a single labelled image")):
+            few = [name for name, labelled in self.counts().items() if labelled == count]
+            if few:
+                warnings.append(f"{counted(len(few), 'known class')} with{images}: {some_of(few, 5)}")
         return warnings
 
     def _without_empty_classes(self, why: str) -> "Collection":
@@ -124,14 +127,16 @@ def unlabelled(images: Images) -> Collection:
 class Truth:
     """The true class of images, by image name: for scoring only, never for training.
 
-    ``unmatched`` counts the rows of a truth file whose images are not there.
+    ``unmatched`` counts the rows of a truth file whose images are not there. ``order`` are class names in the order of
+    their ids, where a split has one; the others follow in alphabetical order.
     """
 
     labels: Mapping[str, str]
     unmatched: int = 0
+    order: tuple[str, ...] = ()
 
     def encode(self, collection: Collection) -> NDArray[np.int64]:
-        """Class ids [N]: known names keep their ids, the others follow in sorted order, -1 where there is no truth."""
+        """Class ids [N]: known names keep their ids, the others follow in their order, -1 where there is no truth."""
         names = [*collection.known, *self._others(collection)]
         ids = {name: i for i, name in enumerate(names)}
         truth = (self.labels.get(name) for name in collection.images.names)
@@ -147,4 +152,6 @@ class Truth:
 
     def _others(self, collection: Collection) -> list[str]:
         present = {self.labels[name] for name in collection.images.names if name in self.labels}
-        return sorted(present - set(collection.known))
+        new = present - set(collection.known)
+        listed = [name for name in self.order if name in new]
+        return [*listed, *sorted(new.difference(listed))]

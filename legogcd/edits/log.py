@@ -207,8 +207,8 @@ def _alone_with(path: Path) -> Iterator[BinaryIO]:
 
 
 def _content(path: Path) -> bytes:
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path} is no file; remove it")  # a pipe would let everybody wait
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UserError(f"{path} is a link or no file; remove it")  # a pipe would let everybody wait
     try:
         return path.read_bytes()
     except FileNotFoundError:

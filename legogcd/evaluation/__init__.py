@@ -5,6 +5,7 @@ from legogcd.evaluation.agreement import Agreement, agreement
 from legogcd.evaluation.forgetting import forgetting
 from legogcd.evaluation.scorer import Scorer
 from legogcd.evaluation.scoring import scoring
+from legogcd.evaluation.selected import selected_per_batch
 
 __all__ = [
     "Accuracy",
@@ -14,4 +15,5 @@ __all__ = [
     "clustering_accuracy",
     "forgetting",
     "scoring",
+    "selected_per_batch",
 ]

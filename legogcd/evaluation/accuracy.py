@@ -10,6 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from legogcd.errors import UserError
 from legogcd.evaluation.label_pairs import label_pair
 
+_MOST_PLACES = 5_000  # a table with more rows than that would not be small; ids beyond it are numbered anew
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -28,7 +30,8 @@ def clustering_accuracy(y_true: Any, y_pred: Any, n_known: int, balanced: bool =
     """Match clusters to classes once over all images, then count: max over matchings m of Σ_i [m(ŷ_i) = y_i] / N.
 
     ``y_true`` [N] are class ids, Old below ``n_known``; ``y_pred`` [N] cluster ids of any kind and number. With
-    ``balanced`` the matching is the same, and each class counts the same.
+    ``balanced`` the matching is the same, and each class counts the same. Where several matchings are best, the one
+    that the published evaluation takes is taken; it depends on how classes and clusters are numbered.
 
     >>> score = clustering_accuracy([0, 0, 1, 2, 2, 2], [5, 5, 5, 7, 7, 9], n_known=2)
     >>> round(score.all, 3), round(score.old, 3), round(score.new, 3), score.matching
@@ -37,33 +40,51 @@ def clustering_accuracy(y_true: Any, y_pred: Any, n_known: int, balanced: bool =
     true_ids, predicted = label_pair(y_true, y_pred)
     if n_known < 0:
         raise UserError(f"n_known is {n_known}; expected the number of known classes, 0 or more")
-    classes, class_of = np.unique(true_ids, return_inverse=True)
-    clusters, cluster_of = np.unique(predicted, return_inverse=True)
-    cells = np.bincount(cluster_of * len(classes) + class_of, minlength=len(clusters) * len(classes))
-    table = cells.reshape(len(clusters), len(classes))  # images of each cluster in each class
-    rows, columns = _best_matching(table)
-    hits = np.zeros(len(classes), dtype=np.int64)
-    hits[columns] = table[rows, columns]
-    stands_for = np.full(len(clusters), -1, dtype=np.int64)
-    stands_for[rows] = np.where(table[rows, columns] > 0, classes[columns], -1)
-    sizes, old = table.sum(axis=0), classes < n_known
+    classes, class_of = _numbered(true_ids)
+    clusters, cluster_of = _numbered(predicted)
+    size = max(len(classes), len(clusters))
+    table = np.bincount(cluster_of * size + class_of, minlength=size * size).reshape(size, size)
+    stands_for = _best_matching(table)[: len(clusters)]  # [clusters] columns
+    hits = np.zeros(size, dtype=np.int64)
+    hits[stands_for] = table[np.arange(len(clusters)), stands_for]
+    sizes = table.sum(axis=0)
+    there = np.flatnonzero(sizes)
+    old = classes[there] < n_known
+    hits, sizes = hits[there], sizes[there]
     share = _mean_of_classes if balanced else _share_of_images
     return Accuracy(
         all=share(hits, sizes),
         old=share(hits[old], sizes[old]),
         new=share(hits[~old], sizes[~old]),
-        matching=dict(zip(clusters.tolist(), stands_for.tolist(), strict=True)),
+        matching={
+            clusters[row].item(): int(classes[column]) if table[row, column] else -1
+            for row, column in enumerate(stands_for)
+            if table[row].any()
+        },
     )
 
 
-def _best_matching(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of a maximum one-to-one matching.
+def _numbered(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """What the rows or columns of the table stand for, and the row or column of each image [N].
 
-    Of several best ones the choice must not hang on how clusters are numbered: their rows are put in order first.
+    Whole numbers from 0 on are their own places, as in the published evaluation, also those no image has; anything
+    else is put in order.
     """
-    order = np.lexsort(table.T)
-    rows, columns = linear_sum_assignment(table[order], maximize=True)
-    return order[rows], columns
+    if ids.dtype.kind in "iu" and 0 <= ids.min() <= ids.max() < _MOST_PLACES:
+        return np.arange(int(ids.max()) + 1), ids.astype(np.int64)
+    names, place = np.unique(ids, return_inverse=True)
+    return names, place
+
+
+def _best_matching(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The column each row of a square table [D, D] is matched to, so that the matched cells add up to the most.
+
+    Several matchings can be best, and Old and New then depend on which one is taken. Rows and columns stand in the
+    order of their numbers, the table is square and the cost is its maximum minus it: that gives the one which the
+    published evaluation takes.
+    """
+    columns: NDArray[np.int64] = linear_sum_assignment(table.max() - table)[1]
+    return columns
 
 
 def _share_of_images(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:

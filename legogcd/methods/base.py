@@ -31,6 +31,9 @@ class Method(nn.Module):
         """features [2, B, D] of two views, labels [B] (-1 = unlabelled), index [B] in the collection."""
         raise TypeError(f"{type(self).__name__} does not train")
 
+    def after_step(self) -> None:
+        """Put in order what the optimizer moved, where the method asks for it."""
+
     def logits(self, features: Tensor) -> Tensor:
         """features [N, D] -> [N, K], Old classes first; the largest one is the prediction."""
         raise TypeError(f"{type(self).__name__} does not predict")

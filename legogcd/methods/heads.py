@@ -26,19 +26,29 @@ class Prototypes(nn.Module):
     """K directions; the logit of class k is the cosine between feature and prototype.
 
     The start is uniform in ±1/√dim. Only a prototype's direction counts, but its norm (about 0.58 at the
-    start) sets how far a step of given size turns it.
+    start) sets how far a step of given size turns it. With ``renormalized`` ones the norm is 1: `renormalize` after
+    every step sees to it, and the gradient is that of the plain inner product.
     """
 
-    def __init__(self, dim: int, n_classes: int) -> None:
+    def __init__(self, dim: int, n_classes: int, renormalized: bool = False) -> None:
         super().__init__()
         bound = 1 / math.sqrt(dim)
         self.weight = nn.Parameter(torch.empty(n_classes, dim).uniform_(-bound, bound))  # [K, D]
+        self.renormalized = renormalized
+        if renormalized:
+            self.renormalize()
 
     def forward(self, features: Tensor) -> Tensor:
         """[..., D] -> [..., K], each in [-1, 1]."""
         with torch.autocast(features.device.type, enabled=False):  # a cosine's third digit matters at τ = 0.04
             features = at_least_float32(features)
-            return F.normalize(features, dim=-1) @ F.normalize(self.weight.to(features.dtype), dim=-1).T
+            rows = self.weight.to(features.dtype)
+            return F.normalize(features, dim=-1) @ (rows if self.renormalized else F.normalize(rows, dim=-1)).T
+
+    @torch.no_grad()
+    def renormalize(self) -> None:
+        """Bring every prototype to length 1."""
+        self.weight.copy_(F.normalize(self.weight, dim=-1))
 
     @torch.no_grad()
     def start_at(self, directions: Tensor) -> None:

@@ -5,32 +5,50 @@ import torch
 from torch import Tensor
 
 from legogcd.clustering import directions, semi_supervised_kmeans, starts_for
+from legogcd.clustering.kmeans.seeding import Draws
 from legogcd.methods.labelled_means import labelled_means
 
 
 def kmeans_centers(
     features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int, known_share: float = 0.0
 ) -> Tensor:
-    """One center per class [K, D] among the features' directions; classes 0..n_known−1 have labels, the others are -1.
+    """One center per class [K, D] among the features' directions; labels are classes 0..n_known−1, the others are -1.
 
     Known ones are the means of their labelled images, new ones lie where semi-supervised k-means finds groups when at
-    least ``known_share`` of the unlabelled images have to be of known classes.
+    least ``known_share`` of the unlabelled images have to be of known classes; so do known ones without a label.
 
     >>> features = np.array([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
     >>> kmeans_centers(features, np.array([-1, -1, 0, -1]), n_classes=2, n_known=1, seed=0)
     tensor([[0., 1.],
             [1., 0.]])
     """
-    centers = held_centers(features, labels, n_classes, seed, known_share=known_share)  # [K, D]
+    centers = held_centers(features, labels, n_classes, n_known, seed, known_share=known_share)  # [K, D]
     labelled = labels >= 0
-    centers[:n_known] = labelled_means(directions(features[labelled]), labels[labelled], range(n_known))
+    present = np.unique(labels[labelled])
+    centers[present] = labelled_means(directions(features[labelled]), labels[labelled], present)
     return torch.from_numpy(centers)
 
 
 def held_centers(
-    features: np.ndarray, labels: np.ndarray, k: int, seed: int, n_init: int | None = None, known_share: float = 0.0
+    features: np.ndarray,
+    labels: np.ndarray,
+    k: int,
+    n_known: int,
+    seed: int,
+    n_init: int | None = None,
+    known_share: float = 0.0,
+    seeding: Draws = "greedy",
 ) -> np.ndarray:
-    """Centers [K, D] of semi-supervised k-means on the features' directions, known classes first."""
+    """Centers [K, D] of semi-supervised k-means on the features' directions, the ``n_known`` known classes first."""
     points = directions(features)
-    n_init = n_init or starts_for(len(points), k)
-    return semi_supervised_kmeans(points, labels, k, seed=seed, n_init=n_init, known_share=known_share).centers
+    found = semi_supervised_kmeans(
+        points,
+        labels,
+        k,
+        seed=seed,
+        n_init=n_init or starts_for(len(points), k),
+        known_share=known_share,
+        n_known=n_known,
+        seeding=seeding,
+    )
+    return found.centers

@@ -26,8 +26,15 @@ class Recipe(BaseModel):
     final_rate: float = Field(1e-3, ge=0, le=1, description="the cosine ends at this share of the learning rate")
     rate_steps: tuple[float, ...] = Field((), description="shares of the epochs after which the rate falls tenfold")
     rate_warmup: float = Field(0.0, ge=0, lt=1, description="share of the epochs over which the rate rises first")
+    rate_warmup_from: float | None = Field(
+        None, ge=0, le=1, description="the rise begins at this share of the rate; default: one epoch's part of the rise"
+    )
     momentum: float = Field(0.9, ge=0, lt=1)
     weight_decay: float = Field(5e-5, ge=0)
+    decayed: Literal["matrices", "all"] = Field("matrices", description="all: weight decay on biases and norms too")
+    batches: Literal["balanced", "proportional"] = Field(
+        "balanced", description="labelled and unlabelled images equally often, or as often as there are of them"
+    )
     start: Literal["random", "kmeans"] = "random"
 
     def with_settings(self, settings: Mapping[str, Any]) -> Self:
@@ -56,6 +63,9 @@ class ParametricRecipe(Recipe):
     plug_ins: ClassVar[tuple[PlugIn, ...]] = ()  # the bricks that a method's name adds
 
     supervised_weight: float = Field(0.35, ge=0, le=1, description="λ: supervised terms weigh λ, the others 1-λ")
+    classification_weight: float = Field(
+        1.0, ge=0, description="α: weight of the classification loss (CE, self-distillation, mean entropy, DKL)"
+    )
     supervised_scale: float = Field(1.0, ge=0, description="times λ on the supervised terms; Algorithm 1 has 1/λ")
     mean_entropy_weight: float = Field(2.0, ge=0, description="ε, times 1-λ")
     dkl_weight: float = Field(1.0, ge=0, description="weight of the dual-view KL, times 1-λ")
@@ -70,6 +80,9 @@ class ParametricRecipe(Recipe):
     teacher_warmup: Literal["linear", "cosine"] = "linear"
     info_nce_temperature: float = Field(1.0, gt=0)
     sup_con_temperature: float = Field(0.07, gt=0)
+    contrast_form: Literal["released", "paper"] = Field(
+        "released", description="paper: as printed, first views against second views only"
+    )
     ler_temperature: float = Field(0.05, gt=0, description="τo")
     margin_strength: float = Field(0.4, ge=0, description="λ_ler of the margin-aware pattern")
     margin_momentum: float = Field(0.999, ge=0, lt=1)

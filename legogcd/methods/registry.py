@@ -26,6 +26,7 @@ class Entry:
     """A method by name: what it is, its class and that of its recipe, and the settings that differ by use.
 
     ``for_photos`` are our settings for anyone's photos, ``published_for`` the published ones of single data sets.
+    ``departures`` say in what ours differs from the published method also with its published recipe.
     """
 
     description: str
@@ -33,6 +34,7 @@ class Entry:
     method: type[Method]
     for_photos: Mapping[str, Any] = field(default_factory=dict)
     published_for: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    departures: tuple[str, ...] = ()
 
 
 METHODS: dict[str, Entry] = {}
@@ -46,6 +48,7 @@ def register(
     *,
     for_photos: Mapping[str, Any] | None = None,
     published_for: Mapping[str, Mapping[str, Any]] | None = None,
+    departures: tuple[str, ...] = (),
     spelled_out: str | None = None,
 ) -> Callable[[AnyMethod], AnyMethod]:
     """Register the class below as a method; it is built as ``method(dim, n_classes, n_known, recipe)``.
@@ -58,7 +61,7 @@ def register(
         raise ValueError(f"a colon, a comma or a space in {name!r}: these part a method's name from its extra bricks")
 
     def add(method: AnyMethod) -> AnyMethod:
-        METHODS[name] = Entry(description, recipe, method, for_photos or {}, published_for or {})
+        METHODS[name] = Entry(description, recipe, method, for_photos or {}, published_for or {}, departures)
         parts = (spelled_out or name).split("+")
         if len(parts) > 1 and all(parts):
             _SPELLED_OUT[frozenset(parts)] = name

@@ -41,7 +41,7 @@ class SimGCD(Parametric):
     @classmethod
     def terms(cls, recipe: ParametricRecipe) -> dict[str, Term]:
         terms = _simgcd_terms(recipe)
-        unsupervised = 1 - recipe.supervised_weight
+        unsupervised = recipe.classification_weight * (1 - recipe.supervised_weight)
         if "dkl" in cls.parts:
             terms["dkl"] = Term(unsupervised * recipe.dkl_weight, DualViewKL, _dual_view_kl(recipe, cls.form))
         if "ler" in cls.parts:
@@ -52,13 +52,14 @@ class SimGCD(Parametric):
 
 def _simgcd_terms(recipe: ParametricRecipe) -> dict[str, Term]:
     supervised, unsupervised = recipe.supervised_weight * recipe.supervised_scale, 1 - recipe.supervised_weight
+    alpha, form = recipe.classification_weight, recipe.contrast_form
     at_student = {"temperature": recipe.student_temperature}
     return {
-        "info_nce": Term(unsupervised, InfoNCE, {"temperature": recipe.info_nce_temperature}),
-        "sup_con": Term(supervised, SupCon, {"temperature": recipe.sup_con_temperature}),
-        "supervised_ce": Term(supervised, SupervisedCE, at_student),
-        "self_distillation": Term(unsupervised, SelfDistillation, recipe.distillation),
-        "mean_entropy": Term(unsupervised * recipe.mean_entropy_weight, MeanEntropy, at_student),
+        "info_nce": Term(unsupervised, InfoNCE, {"temperature": recipe.info_nce_temperature, "form": form}),
+        "sup_con": Term(supervised, SupCon, {"temperature": recipe.sup_con_temperature, "form": form}),
+        "supervised_ce": Term(alpha * supervised, SupervisedCE, at_student),
+        "self_distillation": Term(alpha * unsupervised, SelfDistillation, recipe.distillation),
+        "mean_entropy": Term(alpha * unsupervised * recipe.mean_entropy_weight, MeanEntropy, at_student),
     }
 
 

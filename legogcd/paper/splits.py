@@ -68,7 +68,9 @@ def paper_split(dataset: PaperDataset | str, root: str | os.PathLike[str]) -> Pa
     collection, truth = training_split(dataset, root)
     test = dataset.load(root, "test")
     labels = np.full(len(test.images), UNLABELLED, dtype=np.int64)
-    held_out = HeldOut(Collection(test.images, labels, collection.known), _truth(test))
+    held_out = HeldOut(
+        Collection(test.images, labels, collection.known, known_by_name=True), _truth(test, dataset.name)
+    )
     return PaperSplit(collection, truth, held_out)
 
 
@@ -89,7 +91,8 @@ def training_split(dataset: PaperDataset, root: str | os.PathLike[str]) -> tuple
     check_not_reserved(names)
     unlike = unlike_published(dataset.name, len(rows), len(labels) - len(rows))
     hint = f"{unlike}; see `legogcd datasets check {dataset.name}`"
-    return Collection(train.images, labels, known, () if unlike is None else (hint,)), _truth(train)
+    notes = () if unlike is None else (hint,)
+    return Collection(train.images, labels, known, notes, known_by_name=True), _truth(train, dataset.name)
 
 
 def unlike_published(name: str, labelled: int, unlabelled: int) -> str | None:
@@ -109,9 +112,12 @@ def unlike_published(name: str, labelled: int, unlabelled: int) -> str | None:
     )
 
 
-def _truth(split: DatasetSplit) -> Truth:
+def _truth(split: DatasetSplit, dataset: str) -> Truth:
+    """The true classes, whose ids are the paper's: which of several best matchings is taken depends on them."""
     names = _unique_names(split.class_names)
-    return Truth({image: names[number] for image, number in zip(split.images.names, split.classes, strict=True)})
+    old, new = old_and_new(dataset)
+    labels = {image: names[number] for image, number in zip(split.images.names, split.classes, strict=True)}
+    return Truth(labels, order=tuple(names[number] for number in (*old, *new)))
 
 
 def _unique_names(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class RunConfig(BaseModel):
     options: RunOptions  # device, precision and threads as they turned out
     method: str
     recipe: dict[str, Any]
+    differs: tuple[str, ...] = ()  # from the published runs, where the recipe is a published one
     weights: str  # fingerprint of the backbone's
     kept_in: str = ""  # the folder of the cache with the views the run used; empty where none were kept
     known: tuple[str, ...]

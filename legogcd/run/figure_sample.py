@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from legogcd.collection import Collection, Truth
 from legogcd.errors import UserError
 from legogcd.run.manifest import MANIFEST, check_sealed, seal
+from legogcd.run.model import CLASSIFIED_TOGETHER
 from legogcd.run.pipeline import Outcome
 from legogcd.training.checkpoint import load_tensors, save_tensors
 
@@ -26,6 +27,7 @@ class FigureSample:
     n_known: int  # how many of `names` are known
     confidence: NDArray[np.float32]  # [M] of the unlabelled images whose true class is known
     in_known: NDArray[np.bool_]  # [M] whether the run sorted them into a known class, right or wrong
+    logit: NDArray[np.float32] | None = None  # [M] their largest logits; None in runs from before they were kept
 
 
 def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Path) -> None:
@@ -37,9 +39,30 @@ def keep_sample(outcome: Outcome, collection: Collection, truth: Truth, out: Pat
     assert outcome.features_at is not None
     found = outcome.discovery
     features = outcome.features_at(positions) if outcome.features is None else outcome.features[positions]
-    write_sample(out, readable, truth, positions, features, found.predicted, found.confidence)
+    write_sample(
+        out, readable, truth, positions, features, found.predicted, found.confidence, _logits(outcome, readable, truth)
+    )
     if (out / MANIFEST).exists():
         seal(out, [SAMPLE])
+
+
+def _logits(outcome: Outcome, collection: Collection, truth: Truth) -> NDArray[np.float32]:
+    """The largest logit of each unlabelled image of a known class [M]."""
+    rows = _old(collection, truth)
+    assert outcome.features_at is not None
+    features = outcome.features_at(rows) if outcome.features is None else outcome.features[rows]
+    model, largest = outcome.model, [np.zeros(0, np.float32)]
+    with torch.no_grad():
+        for begin in range(0, len(features), CLASSIFIED_TOGETHER):
+            part = torch.from_numpy(features[begin : begin + CLASSIFIED_TOGETHER]).to(model.runtime.device)
+            largest.append(model.method.eval().logits(part).amax(-1).float().cpu().numpy())
+    return np.concatenate(largest)
+
+
+def _old(collection: Collection, truth: Truth) -> NDArray[np.int64]:
+    """Positions of the unlabelled images whose true class is known."""
+    codes = truth.encode_unlabelled(collection)
+    return np.flatnonzero((codes >= 0) & (codes < collection.n_known))
 
 
 def choose_sample(
@@ -68,8 +91,11 @@ def write_sample(
     features: NDArray[np.floating],
     predicted: NDArray[np.integer],
     confidence: NDArray[np.floating],
+    logit: NDArray[np.floating] | None = None,
 ) -> None:
     """Write ``sample.safetensors``: the chosen images' features [n, D], all images' classes [N] and confidences [N].
+
+    ``logit`` [M] are the largest ones of the unlabelled images of known classes, in their order.
 
     Features are kept at length 1 and in fp16: prototypes look at their direction only.
     """
@@ -91,6 +117,8 @@ def write_sample(
         "confidence": torch.from_numpy(confidence[old].astype(np.float32)),
         "in_known": torch.from_numpy(predicted[old] < collection.n_known),
     }
+    if logit is not None:
+        tensors["logit"] = torch.from_numpy(logit.astype(np.float32))
     about = {"names": names, "n_known": int((shown < collection.n_known).sum())}
     save_tensors(folder / SAMPLE, tensors, **about)
 
@@ -110,6 +138,7 @@ def read_sample(folder: Path) -> FigureSample:
             int(about["n_known"]),
             tensors["confidence"].float().numpy(),
             tensors["in_known"].bool().numpy(),
+            tensors["logit"].float().numpy() if "logit" in tensors else None,
         )
     except (KeyError, ValueError, TypeError):
         raise UserError(f"{path} does not hold a run's sample; run again with truth to have it written") from None
@@ -117,6 +146,7 @@ def read_sample(folder: Path) -> FigureSample:
         sample.features.ndim == 2
         and sample.classes.shape == (len(sample.features),)
         and sample.confidence.shape == sample.in_known.shape
+        and (sample.logit is None or sample.logit.shape == sample.confidence.shape)
         and (sample.classes.size == 0 or 0 <= sample.classes.min() <= sample.classes.max() < len(sample.names))
     )
     if not whole:

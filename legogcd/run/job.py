@@ -72,7 +72,7 @@ class Prepared:
     @cached_property
     def held_out(self) -> np.ndarray:
         """Positions of the labelled images whose labels training does not see."""
-        return hold_out(self.collection.labels, self.job.options.held_out, self.job.options.seed)
+        return hold_out(self.collection.labels, self.job.options.protocol.held_out, self.job.options.seed)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -101,8 +101,9 @@ class Prepared:
         """The model before it has learned anything."""
         job = replace(self.job, collection=self.collection)
         method = job.build_method(self.backbone.dim).to(self.runtime.device)
-        known, dtype = self.collection.known, job.options.kept_dtype
-        return Model(self.backbone, method, known, job.n_classes, dtype, self.runtime)
+        known, protocol = self.collection.known, job.options.protocol
+        full = protocol.decode == "full"
+        return Model(self.backbone, method, known, job.n_classes, protocol.kept_dtype, self.runtime, full_decode=full)
 
     @cached_property
     def record(self) -> CollectionRecord:
@@ -115,6 +116,11 @@ class Prepared:
         images = self.job.collection.images
         return {**(images.skipped if isinstance(images, ImageFiles) else {}), **self.unreadable}
 
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """In what this run differs from the published ones, where its recipe is a published one."""
+        return self.job.options.unlike_published(self.runtime.precision)
+
     def config(self) -> RunConfig:
         """Everything needed to repeat the run and to load its model."""
         job, collection = self.job, self.collection
@@ -124,10 +130,11 @@ class Prepared:
             options=job.options.changed(
                 method=job.method,
                 device=self.runtime.device.type,
-                precision=self.runtime.precision,
+                **{**job.options.protocol._asdict(), "precision": self.runtime.precision},
                 threads=torch.get_num_threads(),
             ),
             method=job.method,
+            differs=self.differs,
             recipe=job.recipe.model_dump(mode="json"),
             weights=self.backbone.fingerprint(),
             kept_in=self.opened.kept_in,
@@ -145,12 +152,12 @@ class Prepared:
 def prepare(job: Job, display: Quiet) -> Prepared:
     """Load the backbone, open the views and leave unreadable images out."""
     options = job.options
-    runtime = open_runtime(options.device, options.precision, options.threads)
+    runtime = open_runtime(options.device, options.protocol.precision, options.threads)
     backbone = load_backbone(options.backbone, image_size=options.image_size, train_blocks=options.train_blocks)
     backbone = backbone.to(runtime.device)
     display.note(f"{options.backbone} on {runtime.describe()}")
     images = job.collection.images
-    encoder = Encoder(backbone, runtime.device, runtime.precision)
+    encoder = Encoder(backbone, runtime.device, runtime.precision, full_decode=options.protocol.decode == "full")
     opened = open_views(encoder, images, options.view_storage(), display)
     rows = [row for row in range(len(images)) if row not in opened.unreadable]
     prepared = Prepared(job, runtime, backbone, opened, job.collection.keep(rows), torch.tensor(rows))

@@ -15,8 +15,9 @@ _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)  # of a file in the folder itsel
 
 
 def seal(folder: Path, names: Iterable[str]) -> None:
-    """Note what files of a run hold now; files noted before stay noted."""
-    files = read_manifest(folder) | {name: _digest(folder / name) for name in names}
+    """Note what files of a run hold now; files noted before stay noted while they are there."""
+    before = {name: digest for name, digest in read_manifest(folder).items() if (folder / name).is_file()}
+    files = before | {name: _digest(folder / name) for name in names}
     write_text(folder / MANIFEST, json.dumps({"format": _FORMAT, "files": files}, indent=1, sort_keys=True) + "\n")
 
 
@@ -36,8 +37,18 @@ def read_manifest(folder: Path) -> dict[str, str]:
     return files
 
 
+def discard_damaged_manifest(folder: Path) -> None:
+    """Let a run be gone on with whose manifest is no manifest; all it says is found again."""
+    try:
+        read_manifest(folder)
+    except DamagedFileError:
+        (folder / MANIFEST).unlink()
+
+
 def check_sealed(folder: Path, name: str) -> None:
     """Refuse a file that a finished run noted and that is not what it was."""
+    if (folder / name).is_symlink():
+        raise DamagedFileError(f"{folder / name} is a link, which a run never writes; put the file in its place")
     digest = read_manifest(folder).get(name)
     if digest is not None and digest != _digest(folder / name):
         raise DamagedFileError(f"{folder / name} is not what the run wrote: it is damaged or was changed by hand")
@@ -48,7 +59,7 @@ def damaged_files(folder: Path) -> list[str]:
     return [
         name
         for name, digest in read_manifest(folder).items()
-        if not (folder / name).is_file() or _digest(folder / name) != digest
+        if (folder / name).is_symlink() or not (folder / name).is_file() or _digest(folder / name) != digest
     ]
 
 

@@ -39,10 +39,11 @@ class Model:
     kept_dtype: str
     runtime: Runtime
     calibration: Calibration = field(default_factory=Calibration)
+    full_decode: bool = False  # images are read as they were for training
 
     @property
     def encoder(self) -> Encoder:
-        return Encoder(self.backbone, self.runtime.device, self.runtime.precision)
+        return Encoder(self.backbone, self.runtime.device, self.runtime.precision, self.full_decode)
 
     def batches(self, images: Images) -> Iterator[FeatureBatch]:
         """Features of images, batch by batch; one batch is in memory at a time."""
@@ -100,14 +101,16 @@ def load_run(
     except ValueError as error:
         raise UserError(f"{folder / CONFIG} is not a configuration this version can read ({error})") from None
     name = backbone or options.backbone
-    runtime = open_runtime(device, "auto" if options.precision == "bf16" else options.precision, threads)
+    protocol = options.protocol
+    runtime = open_runtime(device, "auto" if protocol.precision == "bf16" else protocol.precision, threads)
     loaded = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks).to(runtime.device)
     if loaded.fingerprint() != config.weights:
         raise UserError(f"the weights of {name} are not those the run was trained on; name the right ones as backbone")
     method = build_method(method_name, loaded.dim, config.n_classes, len(config.known), recipe).to(runtime.device)
     load_model(loaded.tail, method, load_tensors(path)[0])
     calibration = read_calibration(folder)
-    model = Model(loaded, method, config.known, config.n_classes, options.kept_dtype, runtime, calibration)
+    full = protocol.decode == "full"
+    model = Model(loaded, method, config.known, config.n_classes, protocol.kept_dtype, runtime, calibration, full)
     return model, config
 
 

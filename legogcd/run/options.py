@@ -7,7 +7,7 @@ repeats a run are all made from these fields. A new option is one more field.
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -21,8 +21,24 @@ if TYPE_CHECKING:
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
 KeptDtype = Literal["bf16", "fp16", "fp32", "int8"]
+Decode = Literal["fast", "full"]
 Group = Literal["labels", "classes", "training", "backbone", "views", "machine"]
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+class RunProtocol(NamedTuple):
+    """What a recipe brings beside its settings, wherever an option does not say otherwise."""
+
+    held_out: float
+    precision: Precision
+    kept_dtype: KeptDtype
+    decode: Decode
+
+
+_OURS = RunProtocol(held_out=0.1, precision="auto", kept_dtype="bf16", decode="fast")
+_PUBLISHED = RunProtocol(held_out=0.0, precision="fp32", kept_dtype="fp32", decode="full")
+_DINO = ("facebook/dino-vitb16",)  # the published backbone, by the names it has here
+_PUBLISHED_SIZE = 224
 
 
 def option(
@@ -162,8 +178,13 @@ class RunOptions(Options):
     settings: dict[str, Any] = option(
         {}, "Change any weight, temperature or rate; may be repeated.", "training", flag="--set", metavar="NAME=VALUE"
     )
-    held_out: float = option(
-        0.1, "Share of the labels kept out of training, to calibrate the confidence; 0: none.", "training", ge=0, lt=1
+    held_out: float | None = option(
+        None,
+        "Share of the labels kept out of training, to calibrate the confidence; 0: none. Default: 0.1, or 0 with a "
+        "published recipe.",
+        "training",
+        ge=0,
+        lt=1,
     )
     seed: int = option(0, "Same seed, same machine, same bytes.", "training")
     backbone: str = option(
@@ -186,9 +207,22 @@ class RunOptions(Options):
         as_text=True,
         recorded=False,
     )
-    kept_dtype: KeptDtype = option("bf16", "How kept views are stored; int8 takes half of bf16's disk.", "views")
+    kept_dtype: KeptDtype | None = option(
+        None,
+        "How kept views are stored; int8 takes half of bf16's disk. Default: bf16, or fp32 with a published recipe.",
+        "views",
+    )
+    decode: Decode | None = option(
+        None,
+        "fast decodes large images at a fraction of their size. Default: fast, or full with a published recipe.",
+        "views",
+    )
     device: Device = option("auto", "auto takes CUDA, then MPS, then the CPU.", "machine")
-    precision: Precision = option("auto", "auto takes bf16 where the hardware multiplies it.", "machine")
+    precision: Precision | None = option(
+        None,
+        "auto takes bf16 where the hardware multiplies it. Default: auto, or fp32 with a published recipe.",
+        "machine",
+    )
     threads: int | None = option(None, "CPU threads; default: all cores.", "machine", ge=1)
 
     @field_validator("n_classes", mode="before")
@@ -240,6 +274,37 @@ class RunOptions(Options):
         """What trains: ours with our recipe and the paper's with a published one, unless a method is named."""
         return self.method or ("legogcd+" if self.recipe == "default" else "legogcd")
 
+    @property
+    def protocol(self) -> RunProtocol:
+        """What was set, and where nothing was, what the recipe brings: ours, or the published protocol."""
+        brought = _OURS if self.recipe == "default" else _PUBLISHED
+        given = {name: getattr(self, name) for name in brought._fields}
+        return brought._replace(**{name: value for name, value in given.items() if value is not None})
+
+    def unlike_published(self, precision: str | None = None) -> tuple[str, ...]:
+        """In what a run with a published recipe differs from the published ones; nothing for ours.
+
+        ``precision`` is the one the run turned out to have.
+        """
+        if self.recipe == "default":
+            return ()
+        from legogcd.methods import method_entry
+
+        protocol = self.protocol
+        changed = self.settings | {name: value for name in ("epochs", "start") if (value := getattr(self, name))}
+        found = {
+            f"{self.views} kept views of each image instead of fresh ones": self.views != "fresh",
+            f"backbone {self.backbone} instead of DINO ViT-B/16": self.backbone not in _DINO,
+            f"{self.image_size} px instead of {_PUBLISHED_SIZE}": self.image_size != _PUBLISHED_SIZE,
+            f"{self.train_blocks} blocks trained instead of the last one": self.train_blocks != 1,
+            f"{protocol.held_out:g} of the labels held out": protocol.held_out > 0,
+            f"precision {precision or protocol.precision}": (precision or protocol.precision) != "fp32",
+            f"views kept as {protocol.kept_dtype}": protocol.kept_dtype != "fp32",
+            "large images decoded at a fraction of their size": protocol.decode != "full",
+            f"changed: {', '.join(f'{name}={value}' for name, value in changed.items())}": bool(changed),
+        }
+        return (*(words for words, differs in found.items() if differs), *method_entry(self.method_name).departures)
+
     def chosen_recipe(self) -> "Recipe":
         """The recipe by its name, for the method and the backbone, with what was changed."""
         from legogcd.methods import choose_recipe
@@ -252,7 +317,7 @@ class RunOptions(Options):
         """How views are kept."""
         from legogcd.vision.views.opening import ViewStorage
 
-        return ViewStorage(self.views, self.cache, self.disk_budget, self.kept_dtype)
+        return ViewStorage(self.views, self.cache, self.disk_budget, self.protocol.kept_dtype)
 
     def recorded(self) -> dict[str, Any]:
         """What config.json keeps of the options, as JSON."""

@@ -23,7 +23,7 @@ from legogcd.run.config import RunConfig, check_same, write_config
 from legogcd.run.discovery import Discovery, write_predictions
 from legogcd.run.folder import CHECKPOINT, COLLECTION, CONFIG, LOCK, SEALED, SKIPPED, check_free
 from legogcd.run.job import Job, Prepared, prepare
-from legogcd.run.manifest import seal
+from legogcd.run.manifest import discard_damaged_manifest, seal
 from legogcd.run.model import Model
 from legogcd.run.trust import remember_root
 from legogcd.training.draw import clustering_images
@@ -94,6 +94,8 @@ def _claimed(out: Path, resume: bool, display: Quiet) -> Iterator[None]:
 
 def _prepared(job: Job, display: Quiet) -> Prepared:
     prepared = prepare(job, display)
+    if prepared.differs:
+        display.note(f"unlike the published runs: {'; '.join(prepared.differs)}")
     for warning in prepared.collection.check(job.n_classes):
         display.warn(warning)
     return prepared
@@ -118,6 +120,8 @@ def _computed(prepared: Prepared, journal: Journal | None, score: Score | None, 
 def _begin(out: Path, prepared: Prepared, resume: bool) -> None:
     """Leave what says how a run was begun, or see that the one to go on with was begun the same way."""
     sweep_temporaries(out)
+    if resume:
+        discard_damaged_manifest(out)
     config = prepared.config()
     begun = resume and (out / CONFIG).exists()
     if begun:

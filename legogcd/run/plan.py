@@ -104,7 +104,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         step, evaluation, memory = _train_some(prepared, count)
     backbone, runtime = prepared.backbone, prepared.runtime
     start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
-    encoder = Encoder(backbone, runtime.device, runtime.precision)
+    encoder = Encoder(backbone, runtime.device, runtime.precision, job.options.protocol.decode == "full")
     request = ViewRequest(encoder, job.collection.images, views, storage.seed, storage.dtype)
     kept = find_kept(request, storage.folder, display.warn) is not None
     if not kept and affordable_views(count, request.bytes_per_view, views, storage.budget()) != views:

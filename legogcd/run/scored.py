@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from legogcd.collection import ImageFiles, Truth, from_labels, read_truth
+from legogcd.collection import UNLABELLED, Collection, ImageFiles, Truth, read_truth
+from legogcd.collection.group_names import class_names
 from legogcd.display import Quiet
 from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result
@@ -50,10 +51,10 @@ def evaluate_run(run: Path, truth: Path, balanced: bool = False) -> dict[str, An
     table, config = read_predictions(run), read_config(run)
     images = ImageFiles(Path(config.images.root or "."), tuple(table["path"]))
     known_truth = read_truth(truth, images)
-    labelled = table[table["status"] == "labelled"]
-    collection = from_labels(images, dict(zip(labelled["path"], labelled["category"], strict=True)))
-    clusters = {name: number for number, name in enumerate(sorted(set(table["predicted"])))}
-    predicted = table["predicted"].map(clusters).to_numpy(np.int64)
+    place = {name: number for number, name in enumerate(class_names(config.known, config.n_classes))}
+    labels = np.where(table["status"] == "labelled", table["category"].map(place), UNLABELLED).astype(np.int64)
+    collection = Collection(images, labels, config.known, known_by_name=True)
+    predicted = table["predicted"].map(place).to_numpy(np.int64)
     codes = known_truth.encode_unlabelled(collection)
     scores: dict[str, Any] = dict(Scorer(codes, collection.n_known, balanced)(predicted))
     metrics = read_metrics(run)

@@ -1,4 +1,4 @@
-"""Which images an epoch sees, drawn with replacement, labelled and unlabelled equally often; which are clustered."""
+"""Which images an epoch sees, labelled and unlabelled equally often or in proportion; which are clustered."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def epoch_generator(seed: int, epoch: int) -> torch.Generator:
 
 
 def balanced_batches(labels: Tensor, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """As many draws as there are images, in batches of positions; the last short batch is dropped.
+    """As many draws with replacement as there are images, in batches of positions; the last short batch is dropped.
 
     A labelled image weighs 1, an unlabelled one (labelled count / unlabelled count); where one kind is
     missing all images weigh the same. A batch is never larger than the collection.
@@ -36,6 +36,29 @@ def balanced_batches(labels: Tensor, batch_size: int, generator: torch.Generator
     draws = torch.searchsorted(bounds, places, right=True).clamp_(max=len(labels) - 1)
     for begin in range(0, len(draws) - batch_size + 1, batch_size):
         yield draws[begin : begin + batch_size]
+
+
+def proportional_batches(labels: Tensor, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Every batch has labelled and unlabelled images as the collection has them, each image at most once an epoch.
+
+    Of B images ⌊B · labelled share⌋ are labelled, at least one, and come first. What does not fill a batch is left out.
+
+    >>> labels = torch.tensor([0, 1] + [-1] * 8)
+    >>> [(labels[batch] >= 0).sum().item() for batch in proportional_batches(labels, 5, epoch_generator(0, 0))]
+    [1, 1]
+    """
+    labelled, unlabelled = (torch.nonzero(kind)[:, 0] for kind in (labels >= 0, labels < 0))
+    batch_size = min(batch_size, len(labels))
+    first = batch_size * len(labelled) // len(labels)
+    if len(labelled) and len(unlabelled) and batch_size > 1:
+        first = min(max(1, first), batch_size - 1)
+    shuffled = [kind[torch.randperm(len(kind), generator=generator)] for kind in (labelled, unlabelled)]
+    parts = [(kind, size) for kind, size in zip(shuffled, (first, batch_size - first), strict=True) if size]
+    for step in range(min(len(kind) // size for kind, size in parts)):
+        yield torch.cat([kind[step * size : (step + 1) * size] for kind, size in parts])
+
+
+DRAWS = {"balanced": balanced_batches, "proportional": proportional_batches}  # a recipe's `batches`, by name
 
 
 def clustering_images(labels: np.ndarray, seed: int, most: int = MOST_CLUSTERED) -> np.ndarray:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
-from legogcd.training.draw import balanced_batches, clustering_images, epoch_generator
+from legogcd.training.draw import DRAWS, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
 from legogcd.vision.features import Compute, features, on_device, stacked, stored_states
 from legogcd.vision.tail import TailInput
@@ -30,12 +30,12 @@ class LabelledViews:
     labels: Tensor  # [N], -1 = unlabelled
 
     def pairs(
-        self, batch_size: int, generator: torch.Generator, device: torch.device
+        self, recipe: Recipe, generator: torch.Generator, device: torch.device
     ) -> Iterator[tuple[Tensor, TailInput]]:
         """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead."""
 
         def drawn() -> Iterator[tuple[Tensor, TailInput]]:
-            for batch in balanced_batches(self.labels, batch_size, generator):
+            for batch in DRAWS[recipe.batches](self.labels, recipe.batch_size, generator):
                 yield batch, on_device(self.source.pair(self.rows[batch], generator), device)
 
         return ahead(drawn()) if isinstance(self.source, KeptViews) else drawn()
@@ -105,7 +105,7 @@ def train(
         set_rate(optimizer, rate_at(recipe, epoch))
         generator = epoch_generator(seed, epoch)
         log = EpochLog(epoch)
-        for batch, state in views.pairs(recipe.batch_size, generator, compute.device):
+        for batch, state in views.pairs(recipe, generator, compute.device):
             labels = views.labels[batch].to(compute.device)
             with compute.autocast():
                 pair = tail(state).unflatten(0, (2, len(batch)))  # [2, B, D]
@@ -113,6 +113,7 @@ def train(
             optimizer.zero_grad(set_to_none=True)
             compute.backward(step.loss)
             optimizer.step()
+            method.after_step()
             log.add(step)
         log.check_finite(recipe.learning_rate)
         after(log.metrics())

@@ -1,4 +1,4 @@
-"""SGD as the papers set it: decay on matrices only, a rate by epoch, one for the tail and one for the heads."""
+"""SGD as the papers set it: which parameters decay, a rate by epoch, one for the tail and one for the heads."""
 
 import math
 from typing import Any
@@ -10,11 +10,15 @@ from legogcd.methods import Recipe
 
 
 def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch.optim.SGD:
-    """Up to four groups: tail and heads, each with and without weight decay (none on biases and 1-D parameters)."""
+    """Up to four groups: tail and heads, each with and without weight decay.
+
+    Biases and 1-D parameters are not decayed, unless the recipe decays all.
+    """
     groups: list[dict[str, Any]] = []
+    decay_of_flat = recipe.weight_decay if recipe.decayed == "all" else 0.0
     for module, scale in ((tail, recipe.tail_rate), (method, 1.0)):
         parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-        for decay, flat in ((recipe.weight_decay, False), (0.0, True)):
+        for decay, flat in ((recipe.weight_decay, False), (decay_of_flat, True)):
             chosen = [parameter for parameter in parameters if (parameter.ndim <= 1) == flat]
             if chosen and scale > 0:
                 groups.append({"params": chosen, "weight_decay": decay, "scale": scale})
@@ -33,6 +37,9 @@ def rate_at(recipe: Recipe, epoch: int) -> float:
     [0.05, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.001]
     """
     warmup = round(recipe.rate_warmup * recipe.epochs)
+    if epoch < warmup and recipe.rate_warmup_from is not None:
+        risen = epoch / max(1, warmup - 1)
+        return recipe.learning_rate * (recipe.rate_warmup_from + (1 - recipe.rate_warmup_from) * risen)
     if epoch < warmup:
         return recipe.learning_rate * (epoch + 1) / warmup
     if recipe.schedule == "steps":

@@ -61,3 +61,21 @@ def test_does_not_read_logits_or_labels():
     views = random_views(2)
     bare = TwoViews(views.projections, torch.empty(2, 6, 0), torch.full((6,), -1), n_known=0, epoch=0)
     assert InfoNCE()(bare) == InfoNCE()(views)
+
+
+@pytest.mark.parametrize("images", [2, 5])
+def test_as_printed_only_second_views_of_other_images_repel(images):
+    views = random_views(3, images=images)
+    u, v = (torch.nn.functional.normalize(p, dim=-1).numpy() for p in views.projections)
+    losses = [
+        -math.log(math.exp(u[i] @ v[i] / 0.5) / sum(math.exp(u[i] @ v[n] / 0.5) for n in range(images) if n != i))
+        for i in range(images)
+    ]
+    assert InfoNCE(0.5, form="paper")(views).item() == pytest.approx(sum(losses) / images, abs=1e-12)
+    assert InfoNCE(0.5)(views).item() != pytest.approx(sum(losses) / images)
+
+
+def test_as_printed_gradient():
+    views = random_views(5, images=3)
+    term = InfoNCE(0.5, form="paper")
+    assert torch.autograd.gradcheck(lambda p: term(replace(views, projections=p)), views.projections.requires_grad_())

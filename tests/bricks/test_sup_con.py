@@ -67,3 +67,18 @@ def test_labelled_views_take_part():
     brick = SupCon()
     brick(replace(random_views(0, images=3), labels=torch.tensor([-1, 0, 2])))
     assert brick.selected.tolist() == [[False, True, True]] * 2
+
+
+def test_as_printed_first_views_meet_second_views_of_other_labelled_images():
+    views = replace(random_views(5, images=5), labels=torch.tensor([0, 1, -1, 0, 0]))
+    u, v = (torch.nn.functional.normalize(p, dim=-1).numpy() for p in views.projections)
+    losses = []
+    for i in (0, 1, 3, 4):
+        others = [n for n in (0, 1, 3, 4) if n != i]
+        total = sum(math.exp(u[i] @ v[n] / 0.07) for n in others)
+        alike = [-math.log(math.exp(u[i] @ v[n] / 0.07) / total) for n in others if views.labels[n] == views.labels[i]]
+        losses.append(sum(alike) / len(alike) if alike else 0.0)
+    assert SupCon(form="paper")(views).item() == pytest.approx(sum(losses) / 4, abs=1e-11)
+    assert torch.autograd.gradcheck(
+        lambda p: SupCon(0.5, form="paper")(replace(views, projections=p)), views.projections.requires_grad_()
+    )

@@ -219,3 +219,22 @@ def test_what_cannot_be_counted_is_said(change, message):
     given_ = {"features": features, "labels": labels, **change}
     with pytest.raises(UserError, match=message):
         estimate_classes(given_.pop("features"), given_.pop("labels"), **given_)
+
+
+def test_the_published_search_sees_every_image_in_all_dimensions(monkeypatch):
+    from legogcd.clustering.how_many import gcd
+
+    seen = []
+    original = gcd.kmeans
+
+    def noting(points, k, seed, n_init):
+        seen.append((points.shape, n_init))
+        return original(points, k, seed, n_init=1)
+
+    monkeypatch.setattr(gcd, "kmeans", noting)
+    random = np.random.default_rng(0)
+    truth = np.arange(5_200) % 6
+    features = (4 * np.eye(70)[truth] + random.normal(0, 0.1, (5_200, 70))).astype(np.float32)
+    labels = np.where((truth < 3) & (np.arange(5_200) % 4 < 2), truth, -1)
+    estimate_classes(features, labels, approach="gcd-published", most=8)
+    assert set(seen) == {((5_200, 70), 10)}

@@ -104,5 +104,10 @@ def test_damage_in_any_sealed_file_is_found_and_resuming_mends_it(
         damaged[len(damaged) // 2] ^= 8
         (run / name).write_bytes(damaged)
         assert run_cli("check", run).exit_code == 2, name
-    assert discovered(run_cli, pictures, tiny_vit, run, "--resume").exit_code == 0
+    sealing = (run / "manifest.json").read_text()
+    for damage in ("{", sealing.replace("skipped.csv", "skipqed.csv")):
+        (run / "manifest.json").write_text(damage)
+        assert run_cli("check", run).exit_code == 2
+        assert discovered(run_cli, pictures, tiny_vit, run, "--resume").exit_code == 0
+        assert (run / "manifest.json").read_text() == sealing
     assert {name: (run / name).read_bytes() for name in sealed} == whole

@@ -223,3 +223,11 @@ def test_kmeans_start_puts_known_prototypes_on_labelled_means_and_new_ones_on_gr
     assert {len(set(predicted[truth == new])) for new in (2, 3)} == {1}
     assert predicted[truth == 2][0] != predicted[truth == 3][0]
     torch.testing.assert_close(method.prototypes.weight.norm(dim=-1), torch.full((4,), 3**-0.5))
+
+
+def test_alpha_weighs_the_classification_loss_and_the_contrastive_form_reaches_both_bricks() -> None:
+    plain = build_method("legogcd", 4, 5, 2).weights
+    method = build_method("legogcd", 4, 5, 2, ParametricRecipe(classification_weight=3.0, contrast_form="paper"))
+    scale = dict.fromkeys(("supervised_ce", "self_distillation", "mean_entropy", "dkl"), 3)
+    assert method.weights == pytest.approx({name: weight * scale.get(name, 1) for name, weight in plain.items()})
+    assert {method.bricks[name].form for name in ("info_nce", "sup_con")} == {"paper"}

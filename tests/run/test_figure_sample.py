@@ -129,3 +129,23 @@ def test_a_missing_or_foreign_file_is_one_clear_line(tmp_path: Path) -> None:
         assert says in str(mistake.value)
         assert str(tmp_path) in str(mistake.value)
         assert "\n" not in str(mistake.value)
+
+
+def test_a_scored_run_keeps_the_largest_logits_of_known_images(pictures: Path, tiny_vit: Path, tmp_path: Path) -> None:
+    from legogcd.collection import find_images, from_folders
+    from legogcd.evaluation import scoring
+    from legogcd.run import Job, RunOptions, discover
+    from legogcd.run.figure_sample import keep_sample
+
+    collection, truth = from_folders(find_images(pictures), ["blue", "green"])
+    options = RunOptions(
+        n_classes=4, method="simgcd", backbone=str(tiny_vit), image_size=32, views=2, epochs=1, device="cpu",
+        cache=tmp_path / "cache",
+    )  # fmt: skip
+    outcome = discover(Job(collection, options), tmp_path / "run", score=scoring(truth))
+    keep_sample(outcome, collection, truth, tmp_path / "run")
+    codes = truth.encode_unlabelled(collection)
+    features = torch.from_numpy(outcome.features[(codes >= 0) & (codes < 2)])
+    weight = outcome.model.method.prototypes.weight
+    expected = torch.nn.functional.cosine_similarity(features[:, None], weight[None], dim=-1).amax(-1)
+    np.testing.assert_allclose(read_sample(tmp_path / "run").logit, expected.detach().numpy(), atol=1e-5)

@@ -34,6 +34,7 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
     "cache": st.none() | st.just(Path("a cache")),
     "disk_budget": st.none() | st.integers(1, 10**12),
     "kept_dtype": st.sampled_from(["bf16", "fp16", "fp32", "int8"]),
+    "decode": st.sampled_from([None, "fast", "full"]),
     "device": st.sampled_from(["auto", "cpu"]),
     "precision": st.sampled_from(["auto", "fp32"]),
     "threads": st.none() | st.integers(1, 64),

@@ -61,9 +61,9 @@ def plug_in(
 def brick_settings(brick: type[Brick]) -> dict[str, tuple[Any, Any]]:
     """Type and default of each keyword argument of a brick's constructor.
 
-    >>> from legogcd.bricks import MeanEntropy
-    >>> brick_settings(MeanEntropy)
-    {'temperature': (<class 'float'>, 0.1)}
+    >>> from legogcd.bricks import ViewConsistency
+    >>> brick_settings(ViewConsistency)
+    {'temperature': (<class 'float'>, 1.0)}
     """
     if brick.__init__ is Brick.__init__:  # no constructor of its own: nothing to set
         return {}

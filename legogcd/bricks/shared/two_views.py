@@ -1,12 +1,15 @@
 """What a brick sees of one step: two views of each of B images."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from legogcd.bricks.shared.precision import at_least_float32
 from legogcd.errors import UserError
+
+Seen = Literal["both", "first"]  # which of an image's two views a term is over
 
 
 @dataclass
@@ -46,6 +49,13 @@ class TwoViews:
     def all_views(self) -> Tensor:
         """Every view: [2, B], all True."""
         return torch.ones(2, len(self.labels), dtype=torch.bool, device=self.labels.device)
+
+    def views_of(self, seen: "Seen") -> Tensor:
+        """Every view, or the first ones: [2, B], boolean."""
+        mask = self.all_views
+        if seen == "first":
+            mask[1] = False
+        return mask
 
     def raw_projections(self) -> Tensor:
         """The projections in float32 at least: [2, B, P]."""

@@ -11,7 +11,9 @@ from legogcd.errors import UserError
 _STARTS = 3
 
 
-def search_labelled_accuracy(sample: Sample, most: int | None, seed: int, progress: Progress) -> Estimate:
+def search_labelled_accuracy(
+    sample: Sample, most: int | None, seed: int, progress: Progress, starts: int = _STARTS
+) -> Estimate:
     """Maximise over K in [n_known, most] the accuracy of k-means with K clusters on the labelled images.
 
     The accuracy is that of the best one-to-one matching of clusters to known classes. K is found by Brent's bounded
@@ -28,7 +30,7 @@ def search_labelled_accuracy(sample: Sample, most: int | None, seed: int, progre
     def loss(position: float) -> float:
         k = round(position)
         if k not in found:
-            clusters = kmeans(sample.points, k, seed, n_init=_STARTS).labels
+            clusters = kmeans(sample.points, k, seed, n_init=starts).labels
             found[k] = _accuracy(sample.labels[labelled], clusters[labelled])
             progress(k, found[k])
         return -found[k]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from legogcd.clustering.kmeans.nearest import Offers
 from legogcd.clustering.kmeans.points import Floats, Ints, chunks
+
+Draws = Literal["greedy", "plain"]
 
 _SHARE = 8  # the costs under trial take at most this part of the points' memory
 
@@ -28,15 +30,23 @@ class Seeding:
     Joining a center that stands for n points costs n/(n + 1) of the squared distance; ``stands_for`` [n_known] says n
     of the known ones, a new one is a single point. Each new center is the best of several draws ∝ the cost so far.
     What a draw costs is the pass over the points, so several starts share it. The ``settled`` points that are cheapest
-    for the known centers stay with them, and no new center is drawn there.
+    for the known centers stay with them, and no new center is drawn there. With ``plain`` draws there is one for each
+    new center, and every distance counts as it is.
     """
 
     def __init__(
-        self, points: Floats, norms: Floats, centers: Floats, stands_for: Ints, k: int, settled: int = 0
+        self,
+        points: Floats,
+        norms: Floats,
+        centers: Floats,
+        stands_for: Ints,
+        k: int,
+        settled: int = 0,
+        draws: Draws = "greedy",
     ) -> None:
-        self.points, self.norms = points, norms
+        self.points, self.norms, self.plain = points, norms, draws == "plain"
         self.n_known, self.n_new = len(centers), k - len(centers)
-        self.tries = 2 + int(math.log(k))
+        self.tries = 1 if self.plain else 2 + int(math.log(k))
         clusters, cost = self._join(centers, stands_for)
         cost[np.argsort(cost, kind="stable")[:settled]] = 0
         self.first = clusters, cost
@@ -51,11 +61,15 @@ class Seeding:
         """The known center cheapest to join and its cost, each [U]; without known centers nothing is paid yet."""
         clusters, cost = np.zeros(len(self.points), dtype=np.int64), np.full(len(self.points), np.inf, np.float32)
         if len(centers):
-            offered, weights = Offers(centers), (stands_for / (stands_for + 1)).astype(np.float32)
+            offered, weights = Offers(centers), self._weights(stands_for)
             for part in chunks(len(self.points), len(centers)):
                 costs = np.maximum(offered(self.points[part]) + self.norms[part, None], 0) * weights  # [rows, n_known]
                 clusters[part], cost[part] = costs.argmin(axis=1), costs.min(axis=1)
         return clusters, cost
+
+    def _weights(self, stands_for: Ints) -> Floats:
+        weights = np.ones(len(stands_for)) if self.plain else stands_for / (stands_for + 1)
+        return weights.astype(np.float32)
 
     def _draw(self, uniform: NDArray[np.float64]) -> Iterator[Start]:
         """As many starts as ``uniform`` [S, K_new, tries] has rows."""
@@ -79,7 +93,8 @@ class Seeding:
         for part in chunks(len(points), tried.size):
             costs = torch.add(new_norms[..., None], norms[part])  # [S, tries, rows]
             # half the squared distance: a new center stands for one point
-            costs.view(tried.size, -1).addmm_(new.flatten(0, 1), points[part].T, beta=0.5, alpha=-1)
+            beta, alpha = (1.0, -2.0) if self.plain else (0.5, -1.0)
+            costs.view(tried.size, -1).addmm_(new.flatten(0, 1), points[part].T, beta=beta, alpha=alpha)
             costs = torch.minimum(costs.clamp_(min=0), before[:, None, part], out=costs)
             totals += costs.sum(dim=2, dtype=torch.float64)
             after[:, :, part] = costs

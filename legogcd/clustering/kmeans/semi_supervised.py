@@ -8,7 +8,7 @@ from legogcd.clustering.kmeans.means import cluster_means, exact_means
 from legogcd.clustering.kmeans.nearest import Nearest, NearestWithFloor
 from legogcd.clustering.kmeans.plain import Clustering
 from legogcd.clustering.kmeans.points import Floats, Ints, as_points, check_enough, chunks, squared_norms
-from legogcd.clustering.kmeans.seeding import Seeding, Start
+from legogcd.clustering.kmeans.seeding import Draws, Seeding, Start
 from legogcd.errors import UserError
 
 
@@ -21,6 +21,8 @@ def semi_supervised_kmeans(
     max_iter: int = 200,
     tol: float = 1e-4,
     known_share: float = 0.0,
+    n_known: int | None = None,
+    seeding: Draws = "greedy",
 ) -> Clustering:
     """Minimise Σ_i ‖x_i − c_{a_i}‖² over centers c [K, D] and assignments a, with a_i = y_i where y_i is given.
 
@@ -38,6 +40,12 @@ def semi_supervised_kmeans(
     clusters of equal size and would cut a large known class in two where new ones are rare; whoever knows that they are
     can say so.
 
+    With ``n_known`` classes known of which some have no label, those are found like new ones and keep their places
+    among the first clusters. Which of the clusters without a label takes which place is then chance.
+
+    ``seeding="plain"`` is k-means++ as published for GCD: one draw ∝ the squared distance for each new center, and
+    distances as they are.
+
     Distances are float32 matrix products over chunks of points; the means returned are summed in float64. A search
     after a move looks only at the centers that moved. Memory beside the features: 4·N·D bytes for their centered copy,
     while starting and averaging at most a quarter of that (or some 200 bytes a point, if more), and the libraries' own
@@ -48,9 +56,9 @@ def semi_supervised_kmeans(
     [0, 0, 2, 1, 1]
     """
     points = as_points(features)
-    classes = as_classes(labels, len(points))
-    n_known = int(classes.max()) + 1
-    _check_counts(points, classes, k, n_known)
+    classes, places = _labelled_first(as_classes(labels, len(points), n_known), k, n_known)
+    n_labelled = int(classes.max()) + 1
+    _check_counts(points, classes, k, n_labelled)
     if not 0 <= known_share <= 1:
         raise UserError(f"known_share is {known_share}; give a number from 0 to 1")
 
@@ -58,14 +66,14 @@ def semi_supervised_kmeans(
     origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)
     centered = points[order]
     centered -= origin
-    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_known, known_share)
-    n_starts = n_init if k > n_known else 1  # without new centers every start is the same
+    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_labelled, known_share, seeding)
+    n_starts = n_init if k > n_labelled else 1  # without new centers every start is the same
     starts = run.seeding.starts(np.random.default_rng(seed), n_starts)
     best = min((run.fit(start, max_iter, tol) for start in starts), key=lambda found: found.inertia)
 
     assigned = np.empty(len(points), dtype=np.int64)
-    assigned[order] = best.labels
-    return Clustering(assigned, best.centers + origin, best.inertia)
+    assigned[order] = places[best.labels]
+    return Clustering(assigned, (best.centers + origin)[np.argsort(places)], best.inertia)
 
 
 def starts_for(n_points: int, k: int) -> int:
@@ -80,7 +88,15 @@ def starts_for(n_points: int, k: int) -> int:
 class _Run:
     """Points with their mean at 0 (so that ‖x‖² − 2x·c + ‖c‖² does not cancel), the labelled ones first."""
 
-    def __init__(self, points: Floats, held: Ints, k: int, n_known: int, known_share: float = 0.0) -> None:
+    def __init__(
+        self,
+        points: Floats,
+        held: Ints,
+        k: int,
+        n_known: int,
+        known_share: float = 0.0,
+        draws: Draws = "greedy",
+    ) -> None:
         self.points, self.held, self.k, self.n_known = points, held, k, n_known
         self.free = points[len(held) :]  # [U, D] the unlabelled
         # of the unlabelled in known classes; each new cluster keeps a point
@@ -90,7 +106,7 @@ class _Run:
         self.variance = float(norms.mean(dtype=np.float64)) / points.shape[1]
         known = exact_means(points, held, np.zeros((n_known, points.shape[1]), dtype=np.float32))
         stands_for = np.bincount(held, minlength=n_known)
-        self.seeding = Seeding(self.free, self.free_norms, known, stands_for, k, settled=self.fewest)
+        self.seeding = Seeding(self.free, self.free_norms, known, stands_for, k, self.fewest, draws)
 
     def fit(self, start: Start, max_iter: int, tol: float) -> Clustering:
         """Move centers to means, points to nearest centers, until the centers hardly move."""
@@ -144,8 +160,11 @@ class _Run:
         return total
 
 
-def as_classes(labels: Any, n_points: int) -> Ints:
-    """Labels [N] as int64, checked: 0, 1, 2, ... without a gap, and -1 for unlabelled points."""
+def as_classes(labels: Any, n_points: int, n_known: int | None = None) -> Ints:
+    """Labels [N] as int64, checked: 0, 1, 2, ... and -1 for unlabelled points.
+
+    Without a gap, unless ``n_known`` says how many classes there are.
+    """
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu().numpy()
     classes = np.asarray(labels)
@@ -153,9 +172,22 @@ def as_classes(labels: Any, n_points: int) -> Ints:
         raise UserError(f"labels are {classes.dtype} {list(classes.shape)}; expected {n_points} whole numbers")
     classes = classes.astype(np.int64)
     present = np.unique(classes[classes >= 0])
-    if classes.min() < -1 or not np.array_equal(present, np.arange(len(present))):
+    if classes.min() < -1 or (n_known is None and not np.array_equal(present, np.arange(len(present)))):
         raise UserError("labels must be classes 0, 1, 2, ... without a gap, and -1 for unlabelled points")
+    if n_known is not None and classes.max() >= n_known:
+        raise UserError(f"a label is {classes.max()}, but {n_known} classes are known: 0 to {n_known - 1}")
     return classes
+
+
+def _labelled_first(classes: Ints, k: int, n_known: int | None) -> tuple[Ints, Ints]:
+    """The classes [N] renumbered so that none is without a label, and which place [K] each number has then."""
+    present = np.unique(classes[classes >= 0])
+    if n_known is not None and k < n_known:
+        raise UserError(f"{k} clusters were asked for, but {n_known} classes are known; ask for at least as many")
+    places = np.concatenate([present, np.setdiff1d(np.arange(k), present)])
+    numbers = np.full(max(k, int(classes.max()) + 1) + 1, -1)  # the last place is for label -1
+    numbers[present] = np.arange(len(present))
+    return numbers[classes], places
 
 
 def _check_counts(points: Floats, classes: Ints, k: int, n_known: int) -> None:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from legogcd.bricks.shared.precision import at_least_float32
 from legogcd.methods.heads import Prototypes, build_projector
 
 
@@ -33,7 +34,7 @@ class DINOHead(nn.Module):
         """
         bottleneck = self.mlp(features).flatten(0, 1)  # [2B, bottleneck]
         with torch.autocast(features.device.type, enabled=False):  # autocast would multiply in half precision
-            x = F.normalize(bottleneck.float(), dim=-1)
+            x = F.normalize(at_least_float32(bottleneck), dim=-1)
             rows = F.normalize(self.last.weight, dim=-1)  # [out, bottleneck]
             products = x @ (rows.T @ rows) @ x.T  # [2B, 2B]
         lengths = products.diagonal().clamp_min(1e-24).sqrt()  # [2B]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from legogcd.bricks.info_nce import info_nce
 from legogcd.bricks.sup_con import supervised_contrast
+from legogcd.clustering.kmeans.seeding import Draws
 from legogcd.methods.base import Step
 from legogcd.methods.baselines.dino_head import DINOHead
 from legogcd.methods.baselines.kmeans import NearestCenter
@@ -25,6 +26,7 @@ class GCDRecipe(Recipe):
     """
 
     start: Literal["random"] = Field("random", description="there are no prototypes to start")
+    decayed: Literal["matrices", "all"] = Field("all", description="all: weight decay on biases and norms too")
 
     supervised_weight: float = Field(0.35, ge=0, le=1, description="λ: SupCon weighs λ, InfoNCE 1-λ")
     info_nce_temperature: float = Field(1.0, gt=0)
@@ -32,14 +34,16 @@ class GCDRecipe(Recipe):
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
     bottleneck: int = Field(256, ge=1, description="width in front of the projector's last layer")
     projector_out: int = Field(65_536, ge=1)
-    n_init: int | None = Field(None, ge=1, description="starts, the best of which counts; default: by collection size")
+    seeding: Draws = Field("plain", description="k-means++ draws: plain ones, or greedy ones of several, weighted")
+    n_init: int | None = Field(100, ge=1, description="starts, the best of which counts; None: by collection size")
 
 
 @register(
     "gcd",
     "GCD (CVPR 2022): contrastive terms, then semi-supervised k-means",
     GCDRecipe,
-    for_photos={"learning_rate": 0.02},
+    for_photos={"learning_rate": 0.02, "decayed": "matrices", "seeding": "greedy", "n_init": None},
+    departures=("the last epoch's model is used, not the one that was best on test data",),
 )
 class GCD(NearestCenter):
     """GCD: ``(1-λ)·InfoNCE(τ 1) + λ·SupCon(τ 0.07)`` of a DINO head's output; no classifier is learned.
@@ -62,7 +66,7 @@ class GCD(NearestCenter):
 
     def __init__(self, dim: int, n_classes: int, n_known: int, recipe: GCDRecipe) -> None:
         super().__init__(dim, n_classes)
-        self.recipe = recipe
+        self.n_known, self.recipe = n_known, recipe
         self.projector = DINOHead(dim, recipe.projector_hidden, recipe.bottleneck, recipe.projector_out)
 
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
@@ -77,5 +81,6 @@ class GCD(NearestCenter):
         return Step(loss, terms, selected)
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        centers = held_centers(features, labels, len(self.centers), seed, self.recipe.n_init)
+        recipe, k = self.recipe, len(self.centers)
+        centers = held_centers(features, labels, k, self.n_known, seed, recipe.n_init, seeding=recipe.seeding)
         self.centers.copy_(torch.from_numpy(centers))

@@ -74,10 +74,11 @@ class SemiSupervisedKMeans(NearestCenter):
 
     def __init__(self, dim: int, n_classes: int, n_known: int, recipe: KMeansRecipe) -> None:
         super().__init__(dim, n_classes)
-        self.n_init = recipe.n_init
+        self.n_known, self.n_init = n_known, recipe.n_init
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        self.centers.copy_(torch.from_numpy(held_centers(features, labels, len(self.centers), seed, self.n_init)))
+        centers = held_centers(features, labels, len(self.centers), self.n_known, seed, self.n_init)
+        self.centers.copy_(torch.from_numpy(centers))
 
 
 def known_first(clusters: np.ndarray, labels: np.ndarray, k: int, n_known: int) -> list[int]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from legogcd.bricks import AdaptiveMarginCE, MeanEntropy, NeighborPairs, TwoViews, confident_known
+from legogcd.bricks.shared.two_views import Seen
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes
 from legogcd.methods.kmeans_start import kmeans_centers
@@ -17,12 +18,18 @@ from legogcd.methods.registry import register
 
 
 class ORCARecipe(Recipe):
-    """ORCA's own scale, margin and weights; how a ViT's last block is trained with it is ours, its authors do not say.
+    """ORCA's own scale, margin, weights and batches; how a ViT's last block is trained with it is ours.
 
     >>> ORCARecipe().rate_steps
     (0.7, 0.9)
     """
 
+    batch_size: int = Field(512, ge=1)
+    batches: Literal["balanced", "proportional"] = Field(
+        "proportional", description="labelled and unlabelled images equally often, or as often as there are of them"
+    )
+    weight_decay: float = Field(5e-4, ge=0)
+    decayed: Literal["matrices", "all"] = Field("all", description="all: weight decay on biases and norms too")
     schedule: Literal["cosine", "steps"] = "steps"
     rate_steps: tuple[float, ...] = Field(
         (0.7, 0.9), description="shares of the epochs after which the rate falls tenfold"
@@ -30,6 +37,8 @@ class ORCARecipe(Recipe):
     scale: float = Field(10.0, gt=0, description="s: what the cosines are multiplied with before a softmax")
     largest_margin: float = Field(0.5, ge=0, description="the margin follows the mean uncertainty up to this")
     mean_entropy_weight: float = Field(1.0, ge=0, description="weight of the mean-entropy regularizer")
+    supervised_views: Seen = Field("first", description="which of an image's two views the cross entropy is over")
+    entropy_views: Seen = Field("first", description="which views the mean entropy is over")
     threshold: float = Field(0.7, ge=0, le=1, description="δ: confidence from which a view is counted as a known one")
 
 
@@ -37,14 +46,25 @@ class ORCARecipe(Recipe):
     "orca",
     "ORCA (ICLR 2022): neighbor pairs, uncertainty-adaptive margin",
     ORCARecipe,
-    for_photos={"start": "kmeans", "learning_rate": 0.05},
+    for_photos={
+        "start": "kmeans",
+        "learning_rate": 0.05,
+        "batch_size": 128,
+        "batches": "balanced",
+        "weight_decay": 5e-5,
+        "decayed": "matrices",
+        "supervised_views": "both",
+        "entropy_views": "both",
+    },
+    departures=("its authors give no recipe for a ViT: the learning rate and the last block alone are ours",),
 )
 class ORCA(Method):
     """ORCA: margins by uncertainty and pairs of neighbors for an open world.
 
     ``CE(labelled, margin −min(ū, 0.5)) + mean_i −log ⟨p_i, p'_j(i)⟩ + ε·(log K − H(p̄))`` with p = softmax(s·cos(h, c))
     of the first view, p' of the second; j(i) is i's nearest neighbor in the batch, for a labelled image a random one of
-    its class. ū is the mean of 1 − max p over the unlabelled images, measured before each epoch.
+    its class. As published, cross entropy and p̄ are over first views; our recipe has both. ū is
+    the mean of 1 − max p over the unlabelled images, measured before each epoch.
 
     Cao, Brbić, Leskovec, "Open-world semi-supervised learning", ICLR 2022.
 
@@ -60,9 +80,9 @@ class ORCA(Method):
         self.n_known = n_known
         self.recipe = recipe
         self.prototypes = Prototypes(dim, n_classes)
-        self.margin_ce = AdaptiveMarginCE(recipe.scale, recipe.largest_margin)
+        self.margin_ce = AdaptiveMarginCE(recipe.scale, recipe.largest_margin, recipe.supervised_views)
         self.neighbor_pairs = NeighborPairs(temperature=1 / recipe.scale)
-        self.mean_entropy = MeanEntropy(temperature=1 / recipe.scale)
+        self.mean_entropy = MeanEntropy(1 / recipe.scale, recipe.entropy_views)
 
     @torch.no_grad()
     def before_epoch(self, epoch: int, features: Callable[[], Iterator[Tensor]], labels: Tensor) -> None:

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from legogcd.bricks import RankStatistics, SupervisedCE, TwoViews, ViewConsistency, confident_known, sigmoid_ramp
+from legogcd.bricks.shared.precision import at_least_float32
+from legogcd.bricks.shared.two_views import Seen
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.recipe import Recipe
@@ -23,14 +25,16 @@ class RankStatsRecipe(Recipe):
 
     >>> recipe = RankStatsRecipe()
     >>> [round(step * recipe.epochs) for step in recipe.rate_steps], recipe.consistency_ramp * recipe.epochs
-    ([85, 170], 150.0)
+    ([170], 150.0)
     """
 
     weight_decay: float = Field(1e-4, ge=0)
+    decayed: Literal["matrices", "all"] = Field("all", description="all: weight decay on biases and norms too")
     schedule: Literal["cosine", "steps"] = "steps"
     rate_steps: tuple[float, ...] = Field(
-        (85 / 200, 170 / 200), description="shares of the epochs after which the rate falls tenfold"
+        (170 / 200,), description="shares of the epochs after which the rate falls tenfold"
     )
+    supervised_views: Seen = Field("first", description="which of an image's two views the cross entropy is over")
     top: int = Field(5, ge=1, description="how many of the largest feature dimensions make a pair where they agree")
     consistency_weight: float = Field(50.0, ge=0, description="weight of the views' consistency after its ramp")
     consistency_ramp: float = Field(0.75, ge=0, le=1, description="share of the epochs over which that weight rises")
@@ -41,7 +45,13 @@ class RankStatsRecipe(Recipe):
     "rankstats",
     "RankStats+: pairs by their strongest feature dimensions",
     RankStatsRecipe,
-    for_photos={"start": "kmeans", "learning_rate": 0.001},
+    for_photos={
+        "start": "kmeans",
+        "learning_rate": 0.001,
+        "rate_steps": (85 / 200, 170 / 200),
+        "supervised_views": "both",
+        "decayed": "matrices",
+    },
     published_for={
         **{name: {"learning_rate": 0.001} for name in _FINE_GRAINED},
         "cifar10": {"consistency_weight": 5.0, "consistency_ramp": 0.25},
@@ -68,7 +78,7 @@ class RankStats(Method):
         self.n_known = n_known
         self.recipe = recipe
         self.head = nn.Linear(dim, n_classes)
-        self.supervised_ce = SupervisedCE(temperature=1.0)
+        self.supervised_ce = SupervisedCE(temperature=1.0, seen=recipe.supervised_views)
         self.rank_statistics = RankStatistics(recipe.top)
         self.view_consistency = ViewConsistency()
 
@@ -94,7 +104,7 @@ class RankStats(Method):
 
     def logits(self, features: Tensor) -> Tensor:
         with torch.autocast(features.device.type, enabled=False):
-            return self.head(features.float())  # type: ignore[no-any-return]
+            return self.head(at_least_float32(features))  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:

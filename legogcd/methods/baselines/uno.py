@@ -26,24 +26,36 @@ class UNORecipe(Recipe):
     weight_decay: float = Field(1e-4, ge=0)
     final_rate: float = Field(0.01, ge=0, le=1, description="the cosine ends at this share of the learning rate")
     rate_warmup: float = Field(0.05, ge=0, lt=1, description="share of the epochs over which the rate rises first")
+    rate_warmup_from: float | None = Field(
+        0.01, ge=0, le=1, description="the rise begins at this share of the rate; default: one epoch's part of the rise"
+    )
+    decayed: Literal["matrices", "all"] = Field("all", description="all: weight decay on biases and norms too")
     start: Literal["random"] = Field("random", description="the new prototypes lie behind heads yet to be trained")
 
     heads: int = Field(5, ge=1, description="heads for the new classes, and as many that over-cluster")
     over_clustering: int = Field(3, ge=1, description="prototypes for each new class in an over-clustering head")
     head_hidden: int = Field(2048, ge=1, description="width of a head's hidden layer")
     head_out: int = Field(256, ge=1, description="width in which a head's prototypes lie")
+    batch_norm: Literal["view", "both"] = Field("view", description="over one view at a time, or over both together")
+    renormalized: bool = Field(True, description="prototypes are brought to length 1 after every step")
     temperature: float = Field(0.1, gt=0, description="τ of the predictions")
     sinkhorn_epsilon: float = Field(0.05, gt=0, description="ε of the targets")
     sinkhorn_iterations: int = Field(3, ge=1)
     threshold: float = Field(0.7, ge=0, le=1, description="confidence from which a view is counted as a known one")
 
 
-@register("uno", "UNO+: several heads, balanced pseudo-labels, swapped prediction", UNORecipe)
+@register(
+    "uno",
+    "UNO+: several heads, balanced pseudo-labels, swapped prediction",
+    UNORecipe,
+    for_photos={"rate_warmup_from": None, "decayed": "matrices", "batch_norm": "both", "renormalized": False},
+    departures=("of its augmentation only a crop and the flip are applied: no color jitter, grey or blur",),
+)
 class UNO(Method):
     """UNO+: swapped prediction of balanced pseudo-labels by several heads.
 
     The known classes have one set of prototypes c on the feature h, shared by all heads; a head adds the new ones,
-    behind an MLP g of its own (one hidden layer, batch norm over both views, ReLU):
+    behind an MLP g of its own (one hidden layer, batch norm, as published over one view at a time, ReLU):
 
     ``z = [ cos(h, c_1) … cos(h, c_known), cos(g(h), c'_1) … cos(g(h), c'_new) ]``.
 
@@ -73,7 +85,7 @@ class UNO(Method):
         self.n_known = n_known
         self.recipe = recipe
         n_new = n_classes - n_known
-        self.known = Prototypes(dim, n_known)
+        self.known = Prototypes(dim, n_known, recipe.renormalized)
         self.heads = build_heads(dim, n_new, recipe)
         self.over_heads = build_heads(dim, recipe.over_clustering * n_new, recipe)
         self.brick = SwappedPrediction(recipe.temperature, recipe.sinkhorn_epsilon, recipe.sinkhorn_iterations)
@@ -89,11 +101,17 @@ class UNO(Method):
         self.head_losses.zero_()
         self.steps.zero_()
 
+    def after_step(self) -> None:
+        if self.recipe.renormalized:
+            for module in self.modules():
+                if isinstance(module, Prototypes):
+                    module.renormalize()
+
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
         known = self.known(features)  # [2, B, known]
         views = TwoViews(features, known, labels, self.n_known, epoch, features, index)
-        heads = [replace(views, logits=logits) for logits in _joined(known, self.heads, features)]
-        over_heads = [replace(views, logits=logits) for logits in _joined(known, self.over_heads, features)]
+        heads = [replace(views, logits=logits) for logits in self._joined(known, self.heads, features)]
+        over_heads = [replace(views, logits=logits) for logits in self._joined(known, self.over_heads, features)]
         losses = torch.stack([self.brick(head) for head in heads])  # [heads]
         terms = {
             "swapped_prediction": losses.mean(),
@@ -105,6 +123,15 @@ class UNO(Method):
         best = replace(views, logits=logits.index_select(0, self.best_head[None])[0])
         selected[CONFIDENT] = confident_known(best, self.recipe.threshold, self.recipe.temperature).sum()
         return Step((terms["swapped_prediction"] + terms["over_clustering"]) / 2, terms, selected)
+
+    def _joined(self, known: Tensor, heads: Iterable[nn.Module], features: Tensor) -> Iterator[Tensor]:
+        """Each head's logits, behind the known ones they share: [2, B, known + n_prototypes]."""
+        for head in heads:
+            if self.recipe.batch_norm == "both" or features.shape[1] == 1:  # one row has no spread to normalize by
+                new = head(features.flatten(0, 1)).unflatten(0, features.shape[:2])
+            else:
+                new = torch.stack([head(view) for view in features])
+            yield torch.cat([known, new], dim=-1)
 
     def _remember(self, losses: Tensor) -> None:
         self.steps += 1
@@ -131,14 +158,7 @@ def build_heads(dim: int, n_prototypes: int, recipe: UNORecipe) -> nn.ModuleList
             nn.BatchNorm1d(hidden),
             nn.ReLU(),
             nn.Linear(hidden, out),
-            Prototypes(out, n_prototypes),
+            Prototypes(out, n_prototypes, recipe.renormalized),
         )
         for _ in range(recipe.heads)
     )
-
-
-def _joined(known: Tensor, heads: Iterable[nn.Module], features: Tensor) -> Iterator[Tensor]:
-    """Each head's logits, behind the known ones they share: [2, B, known + n_prototypes]."""
-    for head in heads:
-        new = head(features.flatten(0, 1)).unflatten(0, features.shape[:2])  # batch norm sees both views as one batch
-        yield torch.cat([known, new], dim=-1)

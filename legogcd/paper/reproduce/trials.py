@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legogcd.collection import Collection
 from legogcd.display import Quiet
 from legogcd.evaluation import scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
@@ -23,7 +22,7 @@ from legogcd.run import Job, Outcome, RunOptions
 from legogcd.run.predict import classes_of
 from legogcd.run.scored import scored_run
 
-PUBLISHED = RunOptions(backbone="facebook/dino-vitb16", held_out=0)
+PUBLISHED = RunOptions(recipe="paper", backbone="facebook/dino-vitb16")  # the recipe brings the protocol
 QUICK = PUBLISHED.changed(backbone="efficientnet-lite0", image_size=128, epochs=20)
 QUICK_IMAGES = 10_000
 
@@ -46,6 +45,8 @@ class Protocol:
             f"{options.epochs or 200} epochs",
             "fresh views" if options.views == "fresh" else f"{options.views} kept views",
         ]
+        protocol, published = options.protocol, PUBLISHED.protocol
+        parts += [f"{name} {value}" for name, value in protocol._asdict().items() if value != getattr(published, name)]
         if self.most_images is not None:
             parts.append(f"at most {self.most_images:,} images of a split")
         return ", ".join(parts)
@@ -122,10 +123,8 @@ def cut(split: PaperSplit, most: int) -> PaperSplit:
     rows = stratified(2 * classes + split.collection.labelled, most)
     test = split.test.collection
     test_rows = stratified(split.test.truth.encode(test), most)
-    held_out = Collection(test.images.subset(test_rows), test.labels[test_rows], test.known)
-    notes = split.collection.notes
-    training = Collection(split.collection.images.subset(rows), split.collection.labels[rows], test.known, notes)
-    return PaperSplit(training, split.truth, HeldOut(held_out, split.test.truth))
+    held_out = HeldOut(test.keep(test_rows), split.test.truth)
+    return PaperSplit(split.collection.keep(rows), split.truth, held_out)
 
 
 @lru_cache(maxsize=1)  # the runs of a data set follow each other
@@ -137,6 +136,5 @@ def _split(dataset: str, root: Path, most: int | None) -> PaperSplit:
 def _test_scores(outcome: Outcome, test: HeldOut, options: RunOptions, display: Quiet) -> dict[str, float | None]:
     predicted = classes_of(outcome.model, test.collection.images, options.view_storage(), display)
     rows = np.flatnonzero(predicted >= 0)
-    readable = Collection(test.collection.images.subset(rows), test.collection.labels[rows], test.collection.known)
-    scores = scoring(test.truth)(readable, predicted[rows])
+    scores = scoring(test.truth)(test.collection.keep(rows), predicted[rows])
     return {f"test_{name}": scores[name] for name in ("all", "old", "new")}

@@ -12,18 +12,27 @@ from legogcd.vision.decode import read_rgb, resize_shorter
 
 @dataclass(frozen=True)
 class ViewRule:
-    """Shorter side to ``resize`` (bicubic), then a square crop of ``image_size``: 256 and 224 in the paper."""
+    """Shorter side to ``resize`` (bicubic), then a square crop of ``image_size``: 256 and 224 in the paper.
+
+    With ``full_decode`` large images are decoded in full, as the published loaders do, not at a fraction of their size.
+    """
 
     image_size: int
+    full_decode: bool = False
 
     @property
     def resize(self) -> int:
         return int(self.image_size / 0.875)
 
+    @property
+    def size_hint(self) -> int | None:
+        """What a decoder is told of the size that is needed; None: nothing."""
+        return None if self.full_decode else self.resize
+
 
 def load_resized(item: Path | np.ndarray, rule: ViewRule) -> np.ndarray:
     """Decode and resize one image: uint8 [H, W, 3] with min(H, W) = rule.resize."""
-    return np.asarray(resize_shorter(read_rgb(item, size_hint=rule.resize), rule.resize))
+    return np.asarray(resize_shorter(read_rgb(item, size_hint=rule.size_hint), rule.resize))
 
 
 def evaluation_view(image: np.ndarray, rule: ViewRule) -> np.ndarray:

@@ -61,9 +61,9 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
 class Encoder:
     """A backbone's trunk over views of images, on a device, at a precision."""
 
-    def __init__(self, backbone: Backbone, device: torch.device, precision: str) -> None:
+    def __init__(self, backbone: Backbone, device: torch.device, precision: str, full_decode: bool = False) -> None:
         self.backbone, self.device, self.precision = backbone, device, precision
-        self.rule = ViewRule(backbone.image_size)
+        self.rule = ViewRule(backbone.image_size, full_decode)
         self._on_cpu = device.type == "cpu"
 
     def trunk(self, views: np.ndarray) -> State:

@@ -121,7 +121,7 @@ def _tell_shortage(affordable: int | None, request: ViewRequest, storage: ViewSt
 def _find_unreadable(images: Images, rule: ViewRule, display: Quiet) -> dict[int, str]:
     def check(row: int) -> str | None:
         try:
-            read_rgb(images.item(row), size_hint=rule.resize)
+            read_rgb(images.item(row), size_hint=rule.size_hint)
         except UnreadableImage as unreadable:
             return unreadable.reason
         return None

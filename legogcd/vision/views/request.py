@@ -85,6 +85,7 @@ class ViewRequest:
             "images": self._fingerprint,
             "seed": self.seed,
             **self.layout.described(),
+            **({"decode": "full"} if self.encoder.rule.full_decode else {}),
         }
         manifest: dict[str, Any] = json.loads(json.dumps(described))
         return manifest
