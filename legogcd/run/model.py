@@ -121,7 +121,7 @@ def read_calibration(folder: Path) -> Calibration:
     path = run_file(folder, CALIBRATION)
     try:
         found = Calibration(**parse_json(path.read_bytes()))
-        sound = found.temperature > 0 and found.threshold >= 0
+        sound = 0 < found.temperature < float("inf") and 0 <= found.threshold <= 1
     except (TypeError, ValueError):
         sound = False
     if not sound:
