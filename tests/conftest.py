@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core already: more th
     os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # of the processes that tests start
 
 
-@pytest.fixture(autouse=True)
-def _own_state_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Runs made by tests are not noted among the user's."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from legogcd.run.config import RunConfig, read_config
 from legogcd.run.folder import CALIBRATION, CONFIG, MANIFEST, MODEL, run_file
 from legogcd.run.manifest import read_manifest
 from legogcd.run.runtime import Runtime, open_runtime
+from legogcd.run.trust import trusted_backbone
 from legogcd.training.checkpoint import load_model, load_tensors, model_tensors, save_tensors
 from legogcd.training.journal import log_record
 from legogcd.training.loop import Metrics
@@ -100,7 +101,7 @@ def load_run(
         recipe = method_entry(method_name).recipe.model_validate(config.recipe)
     except ValueError as error:
         raise UserError(f"{folder / CONFIG} is not a configuration this version can read ({error})") from None
-    name = backbone or options.backbone
+    name = trusted_backbone(folder, config, backbone)
     protocol = options.protocol
     runtime = open_runtime(device, "auto" if protocol.precision == "bf16" else protocol.precision, threads)
     loaded = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks).to(runtime.device)
@@ -121,7 +122,7 @@ def read_calibration(folder: Path) -> Calibration:
     path = run_file(folder, CALIBRATION)
     try:
         found = Calibration(**parse_json(path.read_bytes()))
-        sound = found.temperature > 0 and found.threshold >= 0
+        sound = 0 < found.temperature < float("inf") and 0 <= found.threshold <= 1
     except (TypeError, ValueError):
         sound = False
     if not sound:

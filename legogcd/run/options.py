@@ -207,6 +207,12 @@ class RunOptions(Options):
         as_text=True,
         recorded=False,
     )
+    recognize: Literal["time", "content"] = option(
+        "time",
+        "How kept views know their images again: by name, size and time of change, or by content (reads every file).",
+        "views",
+        recorded=False,
+    )
     kept_dtype: KeptDtype | None = option(
         None,
         "How kept views are stored; int8 takes half of bf16's disk. Default: bf16, or fp32 with a published recipe.",
@@ -317,7 +323,8 @@ class RunOptions(Options):
         """How views are kept."""
         from legogcd.vision.views.opening import ViewStorage
 
-        return ViewStorage(self.views, self.cache, self.disk_budget, self.protocol.kept_dtype)
+        by_content = self.recognize == "content"
+        return ViewStorage(self.views, self.cache, self.disk_budget, self.protocol.kept_dtype, by_content=by_content)
 
     def recorded(self) -> dict[str, Any]:
         """What config.json keeps of the options, as JSON."""

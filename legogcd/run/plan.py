@@ -105,7 +105,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     backbone, runtime = prepared.backbone, prepared.runtime
     start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
     encoder = Encoder(backbone, runtime.device, runtime.precision, job.options.protocol.decode == "full")
-    request = ViewRequest(encoder, job.collection.images, views, storage.seed, storage.dtype)
+    request = ViewRequest(encoder, job.collection.images, views, storage.seed, storage.dtype, storage.by_content)
     kept = find_kept(request, storage.folder, display.warn) is not None
     if not kept and affordable_views(count, request.bytes_per_view, views, storage.budget()) != views:
         display.warn(f"{human_bytes(request.size_on_disk)} are more than the disk budget allows (--disk-budget)")

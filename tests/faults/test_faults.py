@@ -15,6 +15,7 @@ from legogcd.errors import UserError
 from legogcd.files import parse_json
 from legogcd.locks import try_lock
 from legogcd.run.categories import append_edit
+from legogcd.run.model import read_calibration
 from legogcd.training.files import read_metrics
 
 INPUTS = 100
@@ -82,6 +83,13 @@ def test_a_log_that_is_a_pipe_lets_nobody_wait(tmp_path: Path) -> None:
     (tmp_path / "predictions.csv").write_text(header + "a.jpg,new-001,novel,0.6000,new-001\n")
     with pytest.raises(UserError, match="no file"):
         append_edit(tmp_path, Name("new-001", "owl"))
+
+
+@pytest.mark.parametrize("found", ['{"threshold": 8.6}', '{"temperature": 1e999}', '{"temperature": NaN}'])
+def test_a_calibration_that_says_nothing_is_refused(tmp_path: Path, found: str) -> None:
+    (tmp_path / "calibration.json").write_text(found)
+    with pytest.raises(UserError, match="not a calibration"):
+        read_calibration(tmp_path)
 
 
 def discovered(run_cli: Callable[..., Any], pictures: Path, tiny_vit: Path, run: Path, *more: str) -> Any:

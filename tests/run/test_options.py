@@ -33,6 +33,7 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
     "views": st.integers(2, 64) | st.just("fresh"),
     "cache": st.none() | st.just(Path("a cache")),
     "disk_budget": st.none() | st.integers(1, 10**12),
+    "recognize": st.sampled_from(["time", "content"]),
     "kept_dtype": st.sampled_from(["bf16", "fp16", "fp32", "int8"]),
     "decode": st.sampled_from([None, "fast", "full"]),
     "device": st.sampled_from(["auto", "cpu"]),

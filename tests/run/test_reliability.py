@@ -442,3 +442,25 @@ def test_a_training_that_comes_to_nothing_is_said_in_the_run_and_in_predict(
     again = Heard()
     predict_run(tmp_path / "run", find_images(pictures), tmp_path / "table.csv", display=again)
     assert any("the training collapsed" in warning for warning in again.warnings)
+
+
+def test_kept_views_can_know_their_images_by_content(job: Job, pictures: Path) -> None:
+    by_time, by_content = job, job.changed(recognize="content")
+    first = {name: discover(each).config.kept_in for name, each in (("time", by_time), ("content", by_content))}
+    path = pictures / "red" / "00.png"
+    status = path.stat()
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")  # another image of the same size
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    changed = Collection(find_images(pictures), job.collection.labels, job.collection.known)
+    assert discover(replace(by_time, collection=changed)).config.kept_in == first["time"]  # cannot tell
+    assert discover(replace(by_content, collection=changed)).config.kept_in != first["content"]
+
+
+def test_a_strangers_backbone_is_not_loaded_unasked(finished: tuple[Job, Path], tmp_path: Path) -> None:
+    import shutil
+
+    _, run = finished
+    foreign = shutil.copytree(run, tmp_path / "from a stranger")
+    with pytest.raises(UserError, match="if you trust it, name it with --backbone"):
+        load_run(foreign, device="cpu")
+    load_run(foreign, backbone=finished[0].options.backbone, device="cpu")

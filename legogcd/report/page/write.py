@@ -12,7 +12,7 @@ from legogcd.run.folder import REPORT
 from legogcd.run.model import load_run
 from legogcd.run.pipeline import MOST_HANDED_OVER, Outcome
 from legogcd.run.run_features import run_features
-from legogcd.run.trust import FilesBelow, trusted_backbone, trusted_root
+from legogcd.run.trust import FilesBelow, trusted_root
 from legogcd.wording import human_bytes, left_out
 
 
@@ -34,7 +34,7 @@ def report_run(
     display, table = display or Quiet(), read_predictions(run)
     config = read_config(run)
     files = FilesBelow(trusted_root(run, config, images), tuple(table["path"]))
-    model, config = load_run(run, trusted_backbone(run, config, backbone), device)
+    model, config = load_run(run, backbone, device)
     found = run_features(model, config, files, cache, display)
     if not len(found.features):
         raise UserError(

@@ -34,6 +34,7 @@ class ViewStorage:
     disk_budget: int | None = None
     dtype: str = "bf16"
     seed: int = 0
+    by_content: bool = False  # images are known again by what is in them, not by name, size and time
 
     @property
     def folder(self) -> Path:
@@ -74,7 +75,7 @@ def open_views(encoder: Encoder, images: Images, storage: ViewStorage, display: 
     """Kept views from the cache, made where missing; fewer of them, then fresh ones, where the disk is short."""
     began = time.monotonic()
     wanted = 0 if storage.views == "fresh" else storage.views
-    request = ViewRequest(encoder, images, wanted, storage.seed, storage.dtype)
+    request = ViewRequest(encoder, images, wanted, storage.seed, storage.dtype, storage.by_content)
     kept = find_kept(request, storage.folder, display.warn)
     if kept is None:
         affordable = affordable_views(len(images), request.bytes_per_view, wanted, _budget(request, storage))

@@ -23,12 +23,21 @@ _FORMAT = 3  # 2 was one file per tensor; resized pixels of 1 differ in the last
 class ViewRequest:
     """``views`` random views of every image and the evaluation view, which depend on ``seed`` and row alone."""
 
-    def __init__(self, encoder: Encoder, images: Images, views: int, seed: int = 0, dtype: str = "bf16") -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        images: Images,
+        views: int,
+        seed: int = 0,
+        dtype: str = "bf16",
+        by_content: bool = False,
+    ) -> None:
         if views == 1 or views < 0:
             raise UserError(f"views = {views}: a step needs two different views of an image, so 2 or more")
         if dtype not in KEPT_DTYPES:
             raise UserError(f"views cannot be kept as {dtype!r}; there are: {', '.join(KEPT_DTYPES)}")
         self.encoder, self.images, self.views, self.seed, self.dtype = encoder, images, views, seed, dtype
+        self.by_content = by_content
 
     def with_views(self, views: int) -> "ViewRequest":
         """The same with another number of views."""
@@ -92,7 +101,7 @@ class ViewRequest:
 
     @cached_property
     def _fingerprint(self) -> str:
-        return self.images.fingerprint()
+        return self.images.fingerprint(content=True) if self.by_content else self.images.fingerprint()
 
     @property
     def key(self) -> str:
