@@ -272,7 +272,7 @@ def _without_counts(run: Path) -> None:
         ),
         (lambda run: (run / "metrics.jsonl").write_text(""), "has no finished epoch"),
         (lambda run: (run / "metrics.jsonl").unlink(), "has no finished epoch"),
-        (lambda run: (run / "metrics.jsonl").write_text("[1]\n"), "metrics.jsonl is not what a run writes"),
+        (lambda run: (run / "metrics.jsonl").write_text('{"epoch": "x"}\n'), "metrics.jsonl is not what a run writes"),
         (_without_counts, "none of the figures can be drawn: no accuracy-bad: no epoch of"),
         (lambda run: (run / "sample.safetensors").write_bytes(b"?"), "cannot be read as a file of legogcd"),
     ],

@@ -62,6 +62,7 @@ def job(pictures: Path, tiny_vit: Path, tmp_path: Path) -> Job:
         image_size=32,
         views=2,
         cache=tmp_path / "cache",
+        kept_dtype="bf16",
         held_out=0,
         device="cpu",
         precision="fp32",
