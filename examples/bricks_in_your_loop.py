@@ -1,4 +1,4 @@
-"""Bricks alone, in a plain PyTorch loop: an encoder of your own, LegoGCD's terms, and k-means for a start.
+"""Bricks alone, in a plain PyTorch loop: an encoder of your own, LegoGCD's terms, and a score at the end.
 
 python examples/bricks_in_your_loop.py
 """
@@ -18,7 +18,6 @@ from legogcd.bricks import (
     SupervisedCE,
     TwoViews,
 )
-from legogcd.clustering import directions, semi_supervised_kmeans
 from legogcd.evaluation import clustering_accuracy
 
 N_KNOWN, N_CLASSES, EPOCHS = 5, 10, 40
@@ -40,9 +39,7 @@ def view(batch: torch.Tensor) -> torch.Tensor:
 
 encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 128))
 projector = nn.Linear(128, 64)
-with torch.no_grad():  # prototypes start where k-means that holds the labels finds groups; at random, fewer are found
-    start = semi_supervised_kmeans(directions(encoder(images).numpy()), labels.numpy(), N_CLASSES, seed=0)
-prototypes = nn.Parameter(torch.tensor(start.centers, dtype=torch.float32))  # [K, 128]
+prototypes = nn.Parameter(torch.randn(N_CLASSES, 128))
 bricks = {  # the weight of each, as in SimGCD and LegoGCD
     InfoNCE(): 0.65,
     SupCon(): 0.35,

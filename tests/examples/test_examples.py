@@ -34,8 +34,8 @@ def share(text: str, name: str) -> float:
 
 def test_bricks_in_your_loop_keeps_the_known_digits_and_finds_others(tmp_path: Path) -> None:
     said = run_script("bricks_in_your_loop.py", tmp_path)
-    assert share(said, "All") > 60  # seeds 0 to 3: 64 to 70; prototypes that start at random: 47 to 59
-    assert share(said, "New") > 40  # 54 to 60
+    assert share(said, "All") > 55  # seeds 0 to 3: 63 to 72
+    assert share(said, "New") > 40  # 46 to 68
 
 
 def test_sort_your_photos_names_a_group_and_the_next_round_knows_it(tmp_path: Path) -> None:
