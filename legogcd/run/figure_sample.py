@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from legogcd.clustering import directions
 from legogcd.collection import Collection, Truth
 from legogcd.errors import UserError
 from legogcd.run.manifest import MANIFEST, check_sealed, seal
@@ -109,10 +110,9 @@ def write_sample(
     if len(shown) and shown[0] < 0:
         raise ValueError("positions must be of unlabelled images whose true class is known")
     names = [truth.labels[collection.images.names[position]] for position in positions[first]]
-    lengths = np.linalg.norm(features, axis=1, keepdims=True)
-    old = (codes >= 0) & (codes < collection.n_known)
+    old = _old(collection, truth)
     tensors = {
-        "features": torch.from_numpy(features / np.maximum(lengths, 1e-12)).half(),
+        "features": torch.from_numpy(directions(features)).half(),
         "classes": torch.from_numpy(classes.astype(np.int64)),
         "confidence": torch.from_numpy(confidence[old].astype(np.float32)),
         "in_known": torch.from_numpy(predicted[old] < collection.n_known),

@@ -18,7 +18,7 @@ from legogcd.evaluation.calibration import Calibration, calibrate
 from legogcd.evaluation.collapse import collapse_of_table
 from legogcd.files import sweep_temporaries
 from legogcd.locks import try_lock
-from legogcd.methods import Method, check_method
+from legogcd.methods import Method
 from legogcd.run.config import RunConfig, check_same, write_config
 from legogcd.run.discovery import Discovery, write_predictions
 from legogcd.run.folder import CHECKPOINT, COLLECTION, CONFIG, LOCK, SEALED, SKIPPED, check_free
@@ -58,7 +58,7 @@ def discover(
 ) -> Outcome:
     """Sort a collection. With ``out``, leave a run folder; with ``resume``, go on with the one that is there."""
     display = display or Quiet()
-    check_method(job.method)
+    _ = job.method  # an unknown one is said at once
     job.collection.check(job.n_classes)
     if score is not None:
         score(job.collection, np.zeros(len(job.collection), np.int64))  # a truth that scores nothing is said at once
