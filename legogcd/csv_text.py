@@ -89,16 +89,25 @@ def read_rows(path: str | os.PathLike[str], header: Sequence[str]) -> list[CsvRo
 
 
 def read_csv_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file, without a byte order mark; bytes that are not UTF-8 become lone surrogates."""
+    """The text of a file, without a byte order mark; bytes that are not UTF-8 become lone surrogates.
+
+    A file that begins with UTF-16's mark, as spreadsheets write "Unicode text", is read as that.
+    """
     try:
-        return Path(path).read_bytes().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return raw.decode("utf-16")
+        except UnicodeDecodeError:
+            raise UserError(f"{str(path)!r} begins as UTF-16 text and is not; save it as 'CSV UTF-8'") from None
+    return raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
-def parse_rows(text: str, shown: str) -> Iterator[CsvRow]:
+def parse_rows(text: str, shown: str, delimiter: str = ",") -> Iterator[CsvRow]:
     """The rows of a CSV text as they stand; ``shown`` names the file where a row cannot be read."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             yield CsvRow(reader.line_num, cells)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from legogcd.cli.options import Run
-from legogcd.errors import UserError
 
 if TYPE_CHECKING:
     from legogcd.edits import Edit
@@ -70,11 +69,24 @@ def confirm(
     """
     from legogcd.run.categories import confirmation
 
-    listed = _listed(file)
-    if images is None:
-        _append(run, confirmation(run, groups or [], listed))
-    else:
-        _append(run, confirmation(run, (), [*images, *(groups or []), *listed]))
+    _append(run, confirmation(run, *_chosen(groups, images, file)))
+
+
+def aside(
+    run: Run,
+    groups: Annotated[
+        list[str] | None, typer.Argument(metavar="[GROUP]...", help="Known classes or groups; all their images.")
+    ] = None,
+    images: ImageOption = None,
+    file: ImageFile = None,
+) -> None:
+    """Set aside images that show nothing of the collection: legogcd aside run new-007. They leave training and exports.
+
+    With --images, every path that follows is an image: legogcd aside run --images a.jpg b.jpg
+    """
+    from legogcd.run.categories import setting_aside
+
+    _append(run, setting_aside(run, *_chosen(groups, images, file)))
 
 
 def undo(
@@ -91,6 +103,19 @@ def undo(
         _append(run, Undo())
 
 
+def redo(run: Run) -> None:
+    """Make the edit that was taken back last again; again, the one before."""
+    from legogcd.edits import Redo
+
+    _append(run, Redo())
+
+
+def _chosen(groups: list[str] | None, images: list[str] | None, file: Path | None) -> tuple[list[str], list[str]]:
+    """Groups and images that are meant: with --images, every word that follows is an image."""
+    words, listed = groups or [], _listed(file)
+    return (words, listed) if images is None else ([], [*images, *words, *listed])
+
+
 def _append(run: Path, edit: "Edit") -> None:
     from legogcd.run.categories import append_edit, summary_line
 
@@ -99,15 +124,6 @@ def _append(run: Path, edit: "Edit") -> None:
 
 def _listed(file: Path | None) -> list[str]:
     """The paths in a file, one per line."""
-    if file is None:
-        return []
-    try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError:
-        raise UserError(f"--file {file} is not UTF-8 text; expected one image path per line") from None
-    except OSError as error:
-        raise UserError(f"cannot read --file {file}: {error.strerror}") from None
-    paths = [line.rstrip("\r") for line in lines if line.strip()]
-    if not paths:
-        raise UserError(f"--file {file} is empty; expected one image path per line")
-    return paths
+    from legogcd.files import read_lines
+
+    return [] if file is None else read_lines(file, "--file", "image path")

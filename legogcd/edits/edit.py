@@ -66,6 +66,38 @@ class Confirm:
 
 @with_config(_NOTHING_ELSE)
 @dataclass(frozen=True)
+class Move:
+    """Images, by the category they have at this time, go to ``into``; None is the next free new-NNN.
+
+    A person who says where images belong has looked at them: in a category with a name they count as confirmed.
+    """
+
+    images: dict[Text, tuple[Text, ...]]
+    into: Text | None = None
+    edit: Literal["move"] = "move"
+
+
+@with_config(_NOTHING_ELSE)
+@dataclass(frozen=True)
+class Aside:
+    """Images, by the category they have at this time, show nothing the collection is about."""
+
+    images: dict[Text, tuple[Text, ...]]
+    edit: Literal["aside"] = "aside"
+
+
+@with_config(_NOTHING_ELSE)
+@dataclass(frozen=True)
+class Several:
+    """Edits that are made, and taken back, as one; ``why`` says where they come from."""
+
+    edits: tuple[Annotated["Name | Merge | Split | Confirm | Move | Aside", Field(discriminator="edit")], ...]
+    why: Text = ""
+    edit: Literal["several"] = "several"
+
+
+@with_config(_NOTHING_ELSE)
+@dataclass(frozen=True)
 class Undo:
     """The last edit in force, number ``of``, is taken back; None is whichever that is."""
 
@@ -73,8 +105,18 @@ class Undo:
     edit: Literal["undo"] = "undo"
 
 
-Change: TypeAlias = Name | Merge | Split | Confirm
-Edit: TypeAlias = Change | Undo
+@with_config(_NOTHING_ELSE)
+@dataclass(frozen=True)
+class Redo:
+    """The edit that was taken back last, number ``of``, is in force again; None is whichever that is."""
+
+    of: Annotated[int, Field(strict=True)] | None = None
+    edit: Literal["redo"] = "redo"
+
+
+Single: TypeAlias = Name | Merge | Split | Confirm | Move | Aside
+Change: TypeAlias = Single | Several
+Edit: TypeAlias = Change | Undo | Redo
 _READER: TypeAdapter[Edit] = TypeAdapter(Annotated[Edit, Field(discriminator="edit")])
 
 

@@ -5,11 +5,11 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from legogcd.edits.edit import Change, Edit, Undo, from_line, is_whole, to_line
+from legogcd.edits.edit import Change, Edit, Redo, Undo, from_line, is_whole, to_line
 from legogcd.edits.state import State
 from legogcd.errors import UserError
 from legogcd.files import sync_folder
@@ -18,15 +18,59 @@ from legogcd.locks import locked
 Standing = tuple[int, Change]
 """An edit in force and its number, from 1."""
 
+T = TypeVar("T")
+
+
+@dataclass
+class Standings:
+    """The edits in force, and those that were taken back and can be in force again, the last one last."""
+
+    in_force: list[Standing] = field(default_factory=list)
+    taken_back: list[Standing] = field(default_factory=list)
+
+    def copy(self) -> "Standings":
+        return Standings(list(self.in_force), list(self.taken_back))
+
+    def follow(self, number: int, edit: Edit) -> None:
+        """What edit ``number`` makes of them; a new change leaves nothing to be made again."""
+        match edit:
+            case Undo():
+                self.resolve_undo(edit)
+                self.taken_back.append(self.in_force.pop())
+            case Redo():
+                self.resolve_redo(edit)
+                self.in_force.append(self.taken_back.pop())
+            case _:
+                self.in_force.append((number, edit))
+                self.taken_back.clear()
+
+    def resolve_undo(self, edit: Undo) -> Undo:
+        if not self.in_force:
+            raise UserError("there is no edit to take back")
+        last = self.in_force[-1][0]
+        if edit.of not in (None, last):
+            raise UserError(
+                f"edit {edit.of} is not the last one in force, which is {last}; edits are taken back in turn"
+            )
+        return Undo(last)
+
+    def resolve_redo(self, edit: Redo) -> Redo:
+        if not self.taken_back:
+            raise UserError("there is no edit to make again: none was taken back since the last one was made")
+        last = self.taken_back[-1][0]
+        if edit.of not in (None, last):
+            raise UserError(f"edit {edit.of} is not the one that was taken back last, which is {last}")
+        return Redo(last)
+
 
 @dataclass
 class _Read:
-    """As much of a log as was read: its bytes, their CRC-32, the edits in them and those in force."""
+    """As much of a log as was read: its bytes, their CRC-32, the edits in them and which are in force."""
 
-    content: bytes
-    crc: int
-    edits: list[Edit]
-    in_force: list[Standing]
+    content: bytes = b""
+    crc: int = 0
+    edits: list[Edit] = field(default_factory=list)
+    standings: Standings = field(default_factory=Standings)
 
 
 class EditLog:
@@ -39,7 +83,7 @@ class EditLog:
         self.path = path
         self._start = start
         self._lock = threading.RLock()
-        self._read = _Read(b"", 0, [], [])
+        self._read = _Read()
         self._state: State | None = None
         self._applied: list[Standing] = []
 
@@ -58,10 +102,26 @@ class EditLog:
             self._follow(_content(self.path))
             return self._current().copy()
 
-    def append(self, edit: Edit) -> Edit:
+    def standings(self) -> Standings:
+        """Which edits are in force, and which can be made again."""
+        with self._lock:
+            self._follow(_content(self.path))
+            return self._read.standings.copy()
+
+    def look(self, view: Callable[[State, int, Standings], T]) -> T:
+        """What ``view`` makes of the state, the number of edits and their standings, which it must not change.
+
+        Nothing is copied; all three belong together.
+        """
+        with self._lock:
+            self._follow(_content(self.path))
+            return view(self._current(), len(self._read.edits), self._read.standings)
+
+    def append(self, edit: Edit, check: Callable[[State, int], None] | None = None) -> Edit:
         """Check an edit against the current state and write it to the log; returns it as it was written.
 
         The line is on disk when this returns. Writers wait for each other; each one sees what the others wrote.
+        ``check`` is given the state and the number of edits before this one, and may refuse.
         """
         if not self.path.exists():
             with self._lock:
@@ -70,6 +130,8 @@ class EditLog:
         with _alone_with(self.path) as file, self._lock:
             content = file.read()
             self._follow(content)
+            if check is not None:
+                check(self._current(), len(self._read.edits))
             resolved = self._resolve(edit)
             whole = len(self._read.content)
             ended = b"" if not whole or self._read.content.endswith(b"\n") else b"\n"
@@ -84,12 +146,12 @@ class EditLog:
         """Take in a content of the file: what comes after the part that is known, or all where that part changed."""
         known = self._read
         if not (content.startswith(known.content) and known.content[-1:] in (b"", b"\n")):
-            known, self._state = _Read(b"", 0, [], []), None
+            known, self._state = _Read(), None
         self._read = _read_on(self.path, known, content)
 
     def _current(self) -> State:
         """The state after the edits in force, from the one before by taking back and applying what differs."""
-        wanted = self._read.in_force
+        wanted = self._read.standings.in_force
         if self._state is None or not self._step_back():
             self._state, self._applied = self._start(), []
         for number, edit in wanted[len(self._applied) :]:
@@ -103,7 +165,7 @@ class EditLog:
     def _step_back(self) -> bool:
         """Take back what is no longer in force; below an edit that still is, everything is."""
         assert self._state is not None
-        wanted = self._read.in_force
+        wanted = self._read.standings.in_force
         while self._applied and self._applied[-1:] != wanted[len(self._applied) - 1 : len(self._applied)]:
             if not self._state.revert():
                 return False
@@ -112,16 +174,18 @@ class EditLog:
 
     def _resolve(self, edit: Edit) -> Edit:
         if isinstance(edit, Undo):  # needs no state, so that it can take back an edit that does not fit
-            return _resolve_undo(edit, self._read.in_force)
+            return self._read.standings.resolve_undo(edit)
+        if isinstance(edit, Redo):
+            return self._read.standings.resolve_redo(edit)
         return self._current().resolve(edit)
 
 
 def in_force(edits: Sequence[Edit]) -> list[Standing]:
     """The edits that are not taken back, with their numbers from 1."""
-    standing: list[Standing] = []
+    standings = Standings()
     for number, edit in enumerate(edits, start=1):
-        _stand(standing, number, edit)
-    return standing
+        _stand(standings, number, edit)
+    return standings.in_force
 
 
 def replay(state: State, edits: Sequence[Edit]) -> State:
@@ -131,35 +195,31 @@ def replay(state: State, edits: Sequence[Edit]) -> State:
     return state
 
 
-def _stand(standing: list[Standing], number: int, edit: Edit) -> None:
-    if not isinstance(edit, Undo):
-        standing.append((number, edit))
-        return
+def _stand(standings: Standings, number: int, edit: Edit) -> None:
     try:
-        _resolve_undo(edit, standing)
+        standings.follow(number, edit)
     except UserError as error:
         raise UserError(f"edits.jsonl line {number} does not fit the lines before it: {error}") from None
-    standing.pop()
 
 
 def _read_on(path: Path, known: _Read, content: bytes) -> _Read:
     """What is known, and the lines of ``content`` after it; a last line that a crash cut off is left out."""
     new = content[len(known.content) :]
     *lines, rest = new.split(b"\n")  # not splitlines: names may hold other characters that end a line in Unicode
-    edits, standing, crc = list(known.edits), list(known.in_force), known.crc
+    edits, standings, crc = list(known.edits), known.standings.copy(), known.crc
     for line in lines:
         edit = _parsed(path, line, crc, len(edits) + 1)
         edits.append(edit)
-        _stand(standing, len(edits), edit)
+        _stand(standings, len(edits), edit)
         crc = zlib.crc32(line + b"\n", crc)
     whole = len(content) - len(rest)
     if rest and _is_an_edit(rest, crc):  # it only lacks its line end
         edits.append(from_line(rest, crc))
-        _stand(standing, len(edits), edits[-1])
+        _stand(standings, len(edits), edits[-1])
         crc, whole = zlib.crc32(rest, crc), len(content)
     elif is_whole(rest):
         _parsed(path, rest, crc, len(edits) + 1)
-    return _Read(content[:whole], crc, edits, standing)
+    return _Read(content[:whole], crc, edits, standings)
 
 
 def _parsed(path: Path, line: bytes, crc: int, number: int) -> Edit:
@@ -178,15 +238,6 @@ def _is_an_edit(line: bytes, crc: int) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _resolve_undo(edit: Undo, standing: Sequence[Standing]) -> Undo:
-    if not standing:
-        raise UserError("there is no edit to take back")
-    last = standing[-1][0]
-    if edit.of not in (None, last):
-        raise UserError(f"edit {edit.of} is not the last one in force, which is {last}; edits are taken back in turn")
-    return Undo(last)
 
 
 @contextlib.contextmanager

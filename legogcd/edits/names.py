@@ -9,6 +9,9 @@ from legogcd.collection.group_names import group_number
 from legogcd.errors import UserError
 from legogcd.wording import some_of
 
+ASIDE = "set aside"
+"""The category of images that show nothing the collection is about."""
+
 _NOT_IN_NAMES = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, line and paragraph ends
 
 
@@ -32,6 +35,8 @@ def clean_name(given: str) -> str:
         raise UserError("the name is empty; give one like 'snowy owl'")
     if any(unicodedata.category(character) in _NOT_IN_NAMES for character in name):
         raise UserError(f"the name {name!r} has line breaks or control characters; give it in one line of plain text")
+    if name == ASIDE:
+        raise UserError(f"{name!r} is kept for images that show nothing of the collection: legogcd aside RUN GROUP")
     if group_number(name) is not None:
         raise UserError(f"{name!r}: names like 'new-001' are kept for groups without a name; give another")
     return name

@@ -1,13 +1,16 @@
 """Edits in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from legogcd.collection.group_names import group_number
-from legogcd.edits.edit import Change, Confirm, Edit, Merge, Name, Split, Undo
+from legogcd.edits.edit import Aside, Change, Confirm, Edit, Merge, Move, Name, Redo, Several, Split, Undo
 from legogcd.edits.log import in_force
 from legogcd.edits.names import shown
 from legogcd.edits.state import State
 from legogcd.wording import counted, some_of
+
+_LISTED = 12  # categories that are named in one line
+_TOLD = 3  # edits made as one of which each is told
 
 
 def described(edit: Edit) -> str:
@@ -25,9 +28,20 @@ def described(edit: Edit) -> str:
             into = f" into {shown(edit.into)}" if edit.into is not None else ""
             return f"split {some_of(edit.images, 3)} off {shown(edit.category)}{into}"
         case Confirm():
-            return f"confirm {_confirmed(edit)}"
+            return f"confirm {_by_category(edit.images)}"
+        case Move():
+            into = f" to {shown(edit.into)}" if edit.into is not None else ""
+            return f"move {_by_category(edit.images)}{into}"
+        case Aside():
+            return f"set aside {_by_category(edit.images)}"
+        case Several():
+            first = described(edit.edits[0]) if edit.edits else "nothing"
+            more = f" and {counted(len(edit.edits) - 1, 'more edit')}" if len(edit.edits) > 1 else ""
+            return f"{edit.why}: {first}{more}" if edit.why else f"{first}{more}"
         case Undo():
             return f"undo {edit.of}" if edit.of is not None else "undo"
+        case Redo():
+            return f"redo {edit.of}" if edit.of is not None else "redo"
 
 
 def outcome_line(edit: Change, state: State) -> str:
@@ -45,20 +59,43 @@ def outcome_line(edit: Change, state: State) -> str:
         case Confirm():
             nameless = [name for name in edit.images if group_number(name) is not None]
             hint = f"; still to be named: {_listed(nameless)}" if nameless else ""
-            return f"confirmed {_confirmed(edit)}{hint}"
+            return f"confirmed {_by_category(edit.images)}{hint}"
+        case Move():
+            assert edit.into is not None
+            moved, held = counted(_total(edit.images), "image"), counted(state.size(edit.into), "image")
+            settled = ", confirmed there" if group_number(edit.into) is None else ""
+            return f"{moved} moved from {_listed([*edit.images])} to {shown(edit.into)} (now {held}){settled}"
+        case Aside():
+            moved = counted(_total(edit.images), "image")
+            return f"{moved} of {_listed([*edit.images])} set aside: left out of training and exports"
+        case Several():
+            return _several_line(edit, state)
 
 
 def log_lines(edits: Sequence[Edit]) -> list[str]:
     """The log with its numbers; edits that were taken back are marked."""
     standing = {number for number, _ in in_force(edits)}
+    standing |= {number for number, edit in enumerate(edits, start=1) if isinstance(edit, Undo | Redo)}
     return [
-        f"{number:>4}  {described(edit)}{'' if number in standing or isinstance(edit, Undo) else '  (taken back)'}"
+        f"{number:>4}  {described(edit)}{'' if number in standing else '  (taken back)'}"
         for number, edit in enumerate(edits, start=1)
     ]
 
 
-def _confirmed(edit: Confirm) -> str:
-    return ", ".join(f"{counted(len(paths), 'image')} of {shown(name)}" for name, paths in edit.images.items())
+def _several_line(edit: Several, state: State) -> str:
+    if len(edit.edits) <= _TOLD:
+        return "; ".join(outcome_line(single, state) for single in edit.edits)
+    why = f"{edit.why}: " if edit.why else ""
+    return f"{why}{counted(len(edit.edits), 'edit')} made as one, first: {described(edit.edits[0])}"
+
+
+def _by_category(images: Mapping[str, Sequence[str]]) -> str:
+    listed = [f"{counted(len(paths), 'image')} of {shown(name)}" for name, paths in images.items()]
+    return ", ".join(listed[:_LISTED]) + (f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else "")
+
+
+def _total(images: Mapping[str, Sequence[str]]) -> int:
+    return sum(map(len, images.values()))
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

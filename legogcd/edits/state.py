@@ -2,15 +2,15 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from copy import copy
 from typing import Self
 
 import pandas as pd
 
 from legogcd.collection.group_names import group_number, novel_name
-from legogcd.edits.edit import Change, Confirm, Merge, Name, Split
-from legogcd.edits.names import clean_name, find_path, find_spelled, no_category, no_image, shown
+from legogcd.edits.edit import Aside, Change, Confirm, Merge, Move, Name, Several, Single, Split
+from legogcd.edits.names import ASIDE, clean_name, find_path, find_spelled, no_category, no_image, shown
 from legogcd.edits.reversible import Reversible
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
@@ -54,9 +54,42 @@ class State:
         other._changes = Reversible()
         return other
 
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """The table the state began with, not to be changed."""
+        return self._table
+
     def size(self, category: str) -> int:
         """How many images a category has."""
         return len(self._images.get(category, ()))
+
+    @property
+    def categories(self) -> KeysView[str]:
+        """All that hold an image now."""
+        return self._images.keys()
+
+    def images(self, category: str) -> list[str]:
+        """The images of a category by path, none where there is no such category."""
+        return [*self._images.get(category, ())]
+
+    def place(self, path: str) -> str | None:
+        """The category of an image; None where there is no such image."""
+        return self._category.get(path)
+
+    def paths(self) -> list[str]:
+        """Every image, in the order of predictions.csv."""
+        return [*self._category]
+
+    def by_image(self) -> list[str]:
+        """The category of every image, in the order of predictions.csv."""
+        return [*self._category.values()]
+
+    def is_known(self, category: str) -> bool:
+        return category in self._known
+
+    def is_aside(self, category: str) -> bool:
+        """Whether a category is where images go that show nothing of the collection."""
+        return category == ASIDE and ASIDE not in self._of_the_run
 
     def now(self, category: str) -> tuple[str, bool]:
         """What became of a category of the run: its name now, and whether it counts as known.
@@ -96,8 +129,31 @@ class State:
                 chosen.setdefault(category, []).append(path)
         return Confirm({category: tuple(paths) for category, paths in chosen.items()})
 
+    def placed(self, images: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Images by the category they are in now, as moves and other edits name them."""
+        chosen: dict[str, list[str]] = {}
+        for path in dict.fromkeys(map(self._find_image, images)):
+            chosen.setdefault(self._category[path], []).append(path)
+        return {category: tuple(paths) for category, paths in chosen.items()}
+
+    def setting_aside(self, categories: Sequence[str], images: Sequence[str]) -> Aside:
+        """The edit that sets the images of ``categories``, and ``images``, aside."""
+        wanted = [path for name in categories for path in self._images[self._find_category(name)]]
+        return Aside(self.placed([*wanted, *images]))
+
     def resolve(self, edit: Change) -> Change:
         """The edit with its names as they are kept and nothing left open; UserError where it does not fit."""
+        if not isinstance(edit, Several):
+            return self._resolve_single(edit)
+        if not edit.edits:
+            raise UserError("nothing was given to do")
+        after, resolved = self.copy(), list[Single]()  # each one is about what those before it left
+        for single in edit.edits:
+            resolved.append(after._resolve_single(single))
+            after.apply(resolved[-1])
+        return Several(tuple(resolved), edit.why)
+
+    def _resolve_single(self, edit: Single) -> Single:
         match edit:
             case Name():
                 return self._resolve_name(edit)
@@ -107,10 +163,18 @@ class State:
                 return self._resolve_split(edit)
             case Confirm():
                 return self._resolve_confirm(edit)
+            case Move():
+                return self._resolve_move(edit)
+            case Aside():
+                return self._resolve_aside(edit)
 
     def apply(self, edit: Change) -> None:
         """Carry out an edit that ``resolve`` returned."""
         self._changes.begin()
+        for single in edit.edits if isinstance(edit, Several) else [edit]:
+            self._apply_single(single)
+
+    def _apply_single(self, edit: Single) -> None:
         match edit:
             case Name():
                 self._pour(edit.category, edit.name)
@@ -123,13 +187,20 @@ class State:
             case Confirm():
                 for paths in edit.images.values():
                     self._changes.put(self.confirmed, dict.fromkeys(paths))
+            case Move():
+                assert edit.into is not None
+                for category, paths in edit.images.items():
+                    self._move(category, paths, edit.into)
+            case Aside():
+                for category, paths in edit.images.items():
+                    self._move(category, paths, ASIDE)
 
     def revert(self) -> bool:
         """Take back the last edit that was applied; False where it is too long ago, and nothing is changed."""
         return self._changes.back()
 
     def _resolve_name(self, edit: Name) -> Name:
-        category, name = self._find_category(edit.category), clean_name(edit.name)
+        category, name = self._find_ordinary(edit.category), clean_name(edit.name)
         taken = find_spelled(name, self._images)
         if taken == category:
             raise UserError(f"{shown(category)} has that name already")
@@ -142,8 +213,8 @@ class State:
         return Name(category, name)
 
     def _resolve_merge(self, edit: Merge) -> Merge:
-        into = self._find_category(edit.into)
-        categories = tuple(dict.fromkeys(self._find_category(name) for name in edit.categories))
+        into = self._find_ordinary(edit.into)
+        categories = tuple(dict.fromkeys(self._find_ordinary(name) for name in edit.categories))
         if not categories:
             raise UserError(f"nothing to merge into {shown(into)}; name one more category, or several")
         if into in categories:
@@ -173,12 +244,41 @@ class State:
         following = novel_name(self._newest["group"] + 1)
         if into is None or into == following:
             return following
-        return find_spelled(into, self._images) or clean_name(into)
+        found = find_spelled(into, self._images)
+        return clean_name(into) if found is None or self.is_aside(found) else found
+
+    def _resolve_move(self, edit: Move) -> Move:
+        into = self._resolve_into(edit.into)
+        there = {category: images for category, images in self._checked(edit.images).items() if category != into}
+        if not there:
+            given = any(edit.images.values())
+            raise UserError(f"the images are in {shown(into)} already" if given else "no image was given to move")
+        return Move(there, into)
+
+    def _resolve_aside(self, edit: Aside) -> Aside:
+        if ASIDE in self._of_the_run:
+            raise UserError(f"the run has a category {ASIDE!r} of its own; images cannot be set aside in it")
+        there = {category: images for category, images in self._checked(edit.images).items() if category != ASIDE}
+        if not there:
+            given = any(edit.images.values())
+            raise UserError("the images are set aside already" if given else "no image was given to set aside")
+        return Aside(there)
+
+    def _checked(self, given: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        """Images by category as they are kept; UserError for one that is not where it is said to be."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, written in given.items():
+            category = self._find_category(name)
+            images = tuple(dict.fromkeys(self._find_image(path) for path in written))
+            self._check_in(category, images)
+            if images:
+                found[category] = images
+        return found
 
     def _resolve_confirm(self, edit: Confirm) -> Confirm:
         chosen: dict[str, tuple[str, ...]] = {}
         for name, written in edit.images.items():
-            category, images = self._find_category(name), [self._find_image(path) for path in written]
+            category, images = self._find_ordinary(name), [self._find_image(path) for path in written]
             self._check_in(category, images)
             fresh = tuple(path for path in dict.fromkeys(images) if not self._has_label(path))
             if fresh:
@@ -202,6 +302,13 @@ class State:
             raise UserError(f"{shown(written)} is now {shown(now)}; use that name")
         raise UserError(no_category(written, [*self._images]))
 
+    def _find_ordinary(self, written: str) -> str:
+        """A category that is not the one of images set aside."""
+        found = self._find_category(written)
+        if self.is_aside(found):
+            raise UserError(f"{shown(found)} holds what shows nothing of the collection; move images out of it first")
+        return found
+
     def _find_image(self, written: str) -> str:
         found = find_path(written, self._category)
         if found is None:
@@ -218,7 +325,8 @@ class State:
         put, drop = self._changes.put, self._changes.drop
         if category in self._known:
             drop(self._known, [category])
-            put(self._known, {into: None})
+            if not self.is_aside(into):
+                put(self._known, {into: None})
         images = self._images[category]
         drop(self._images, [category])
         self._add(images, category, into)
@@ -236,6 +344,22 @@ class State:
         drop(self.confirmed, images)
         put(self._newest, {"group": max(self._newest["group"], group_number(into) or 0)})
 
+    def _move(self, category: str, images: Sequence[str], into: str) -> None:
+        """Images go to another category; one that loses all of them to it goes there itself, unless a name is lost."""
+        whole = len(images) == self.size(category)
+        if whole and (group_number(into) is None or group_number(category) is not None):
+            self._pour(category, into)
+            self._changes.drop(self.labelled, images)
+            self._changes.drop(self.confirmed, images)
+        else:
+            self._split_off(category, images, into)
+            if whole:
+                self._changes.drop(self._images, [category])
+                self._changes.put(self._became, {category: into})
+        self._changes.put(self._newest, {"group": max(self._newest["group"], group_number(into) or 0)})
+        if group_number(into) is None and not self.is_aside(into):
+            self._changes.put(self.confirmed, dict.fromkeys(images))
+
     def _add(self, images: Iterable[str], left: str, into: str) -> None:
         """Images that left one category go to another."""
         put = self._changes.put
@@ -251,4 +375,6 @@ class State:
     def _status(self, path: str) -> str:
         if path in self.labelled:
             return "labelled"
+        if self.is_aside(self._category[path]):
+            return "rejected"
         return "known" if self._category[path] in self._known else "novel"

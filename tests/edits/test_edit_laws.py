@@ -12,13 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.csv_text import write_rows
-from legogcd.edits import Confirm, Edit, Merge, Name, Split, Undo
+from legogcd.edits import Confirm, Edit, Merge, Move, Name, Redo, Several, Split, Undo
 from legogcd.edits.edit import from_line, to_line
 from legogcd.edits.log import EditLog, replay
 from legogcd.edits.reversible import Reversible
 from legogcd.edits.state import State
 from legogcd.errors import UserError
-from legogcd.run.categories import append_edit, confirmed_labels, current, edit_lines, read_edits, summary_line
+from legogcd.run.categories import (
+    append_edit,
+    confirmed_labels,
+    current,
+    edit_lines,
+    read_edits,
+    read_state,
+    summary_line,
+)
 from legogcd.run.discovery import COLUMNS, read_predictions
 
 NAMES = st.one_of(
@@ -30,7 +38,7 @@ NAMES = st.one_of(
 def tried_edits(draw: st.DrawFn) -> list[tuple[str, int, list[int], str | None]]:
     """Kinds of edits with positions among whatever there is when they are tried."""
     one = st.tuples(
-        st.sampled_from(["name", "merge", "split", "confirm", "undo"]),
+        st.sampled_from(["name", "merge", "split", "confirm", "move", "aside", "several", "undo", "redo"]),
         st.integers(0, 30),
         st.lists(st.integers(0, 30), min_size=1, max_size=3),
         st.none() | NAMES,
@@ -49,7 +57,15 @@ def as_edit(folder: Path, kind: str, which: int, others: Sequence[int], name: st
         return Merge(group, tuple(groups[i % len(groups)] for i in others))
     if kind == "split":
         return Split(group, chosen, name)
-    return Confirm({group: chosen}) if kind == "confirm" else Undo()
+    if kind == "move":
+        return Move(read_state(folder).placed([ROWS[i % len(ROWS)][0] for i in others]), name)
+    if kind == "aside":
+        return read_state(folder).setting_aside([group] if which % 2 else [], chosen)
+    if kind == "several":
+        return Several((Confirm({group: chosen}), Name(group, name or "something"), Move({}, None))[: 1 + which % 3])
+    if kind == "confirm":
+        return Confirm({group: chosen})
+    return Undo() if kind == "undo" else Redo()
 
 
 @given(plan=tried_edits())
@@ -58,7 +74,7 @@ def test_laws_of_any_sequence_of_edits(plan, tmp_path_factory: pytest.TempPathFa
     folder = write_run(tmp_path_factory.mktemp("law"))
     twin = write_run(tmp_path_factory.mktemp("twin"))
     found = (folder / "predictions.csv").read_bytes()
-    states = [current(folder)]  # after each edit in force
+    states, taken_back = [current(folder)], []  # after each edit in force, and after each that was taken back
     for kind, which, others, name in plan:
         edit = as_edit(folder, kind, which, others, name)
         log = folder / "edits.jsonl"
@@ -72,10 +88,14 @@ def test_laws_of_any_sequence_of_edits(plan, tmp_path_factory: pytest.TempPathFa
         assert read_edits(folder)[-1] == written
         assert append_edit(twin, written) == written
         if isinstance(edit, Undo):
-            states.pop()
+            taken_back.append(states.pop())
+            pd.testing.assert_frame_equal(current(folder), states[-1])
+        elif isinstance(edit, Redo):
+            states.append(taken_back.pop())
             pd.testing.assert_frame_equal(current(folder), states[-1])
         else:
             states.append(current(folder))
+            taken_back.clear()
         assert "\n" not in summary_line(folder, written)
         assert current(folder)["path"].tolist() == [row[0] for row in ROWS]
         assert (current(folder)["category"] != "").all()

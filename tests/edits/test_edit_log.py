@@ -55,7 +55,16 @@ def test_the_documented_example_can_be_read(run: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "edits.md").read_text(encoding="utf-8")
     example = text.split("```json\n")[1].split("```")[0]
     (run / "edits.jsonl").write_text(example, encoding="utf-8")
-    assert [edit.edit for edit in read_edits(run)] == ["name", "merge", "split", "confirm", "undo"]
+    assert [edit.edit for edit in read_edits(run)] == [
+        "name",
+        "merge",
+        "split",
+        "confirm",
+        "undo",
+        "redo",
+        "move",
+        "aside",
+    ]
 
 
 def test_a_line_cut_off_anywhere_is_ignored_and_then_replaced(run: Path) -> None:
