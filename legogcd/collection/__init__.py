@@ -7,7 +7,8 @@ from legogcd.collection.images import ImageArrays, ImageFiles, Images, as_images
 from legogcd.collection.label_files import read_labels, read_truth
 from legogcd.collection.look_alikes import look_alikes
 from legogcd.collection.pixels import eight_bit, over_white
-from legogcd.collection.sources import from_folders, from_labels, from_python_labels, paper_draw
+from legogcd.collection.python_inputs import images_and_labels
+from legogcd.collection.sources import from_folders, from_labels, from_python_labels, from_sidecars, paper_draw
 
 __all__ = [
     "SUFFIXES",
@@ -25,6 +26,8 @@ __all__ = [
     "from_folders",
     "from_labels",
     "from_python_labels",
+    "from_sidecars",
+    "images_and_labels",
     "inside",
     "look_alikes",
     "over_white",

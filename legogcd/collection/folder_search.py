@@ -3,16 +3,22 @@
 import os
 import posixpath
 import stat
+from importlib.util import find_spec
 from pathlib import Path, PureWindowsPath
 
 from legogcd.errors import UserError
 from legogcd.wording import printable
 
-_PHOTOS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".avif", ".jp2", ".j2k")
+_PHOTOS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".avif", ".heic", ".heif", ".hif", ".jp2", ".j2k")
 _SCANS = (".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm")
-SUFFIXES = frozenset(_PHOTOS + _SCANS)
+_RAW = ".dng .cr2 .cr3 .crw .nef .nrw .arw .srf .sr2 .raf .orf .rw2 .pef .srw .3fr .erf .kdc .mos .mrw .x3f"
+RAW_SUFFIXES = frozenset(_RAW.split())
+"""Endings of what cameras write before they make a picture of it."""
+
+SUFFIXES = frozenset(_PHOTOS + _SCANS) | RAW_SUFFIXES
 """File name endings taken for images, in lower case; what the file really holds is found when it is read."""
 
+NO_RAW_READER = "camera raw (to read it: pip install rawpy)"
 NOT_AN_IMAGE = "not an image"
 _RUN_FILES = {"config.json", "metrics.jsonl"}  # what a run folder has from its first epoch on
 _KINDS = {
@@ -25,6 +31,10 @@ _KINDS = {
 
 def is_image_name(name: str) -> bool:
     return posixpath.splitext(name)[1].lower() in SUFFIXES
+
+
+def is_raw_name(name: str) -> bool:
+    return posixpath.splitext(name)[1].lower() in RAW_SUFFIXES
 
 
 class FolderSearch:
@@ -58,10 +68,14 @@ class FolderSearch:
         if {entry.name for entry in entries} >= _RUN_FILES:
             self.skipped[prefix or "./"] = "run folder"  # an earlier run's pictures are not part of the collection
             return
+        developed = _developed({entry.name for entry in entries})
         for entry in entries:
             name = prefix + entry.name
             try:
-                self._entry(entry, name, above | {here})
+                if entry.name in developed:  # a camera that writes both means one photo
+                    self.skipped[name] = f"camera raw of a picture beside it ({developed[entry.name]})"
+                else:
+                    self._entry(entry, name, above | {here})
             except OSError as error:
                 self.skipped[name] = _reason(error, entry)
 
@@ -72,6 +86,8 @@ class FolderSearch:
             self._sub_folder(Path(entry.path), name, above)
         elif not is_image_name(name):
             self.skipped[name] = NOT_AN_IMAGE
+        elif is_raw_name(name) and not reads_raw():
+            self.skipped[name] = NO_RAW_READER
         elif entry.is_file() or _is_broken_link(entry):  # a broken link is reported when it is read
             self._image(entry, name)
         else:
@@ -125,6 +141,23 @@ def inside(root: str | os.PathLike[str], name: str) -> Path:
     if Path(real).is_symlink():
         raise OutsideError(name, "is a link in a circle")
     return Path(real)
+
+
+def reads_raw() -> bool:
+    """Whether a library that reads camera raw files is installed."""
+    return find_spec("rawpy") is not None
+
+
+def _developed(names: set[str]) -> dict[str, str]:
+    """Camera raw files that have a picture of the same name beside them, with that name."""
+    raw = [name for name in names if is_raw_name(name)]
+    if not raw:
+        return {}
+    pictures = {
+        posixpath.splitext(name)[0]: name for name in sorted(names) if is_image_name(name) and not is_raw_name(name)
+    }
+    stems = {name: posixpath.splitext(name)[0] for name in raw}
+    return {name: pictures[stem] for name, stem in stems.items() if stem in pictures}
 
 
 def _is_broken_link(entry: "os.DirEntry[str]") -> bool:

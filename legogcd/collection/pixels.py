@@ -1,14 +1,16 @@
 """What counts as pixels: arrays, tensors and Pillow images of any depth, as 8-bit RGB."""
 
 import math
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from legogcd.errors import UserError
+from legogcd.errors import UnreadableImage, UserError
 from legogcd.wording import library_error
 
 _FLOAT_SLACK = 1e-3  # less than half an 8-bit level: rounding, not another range
@@ -66,8 +68,29 @@ def over_white(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return (mixed // 255).astype(np.uint8)
 
 
+def one_image(image: Any) -> Path | bytes | NDArray[np.uint8]:
+    """What a sequence holds as one image: a file, the bytes of one, or pixels uint8 [H, W, 3].
+
+    A mapping with ``bytes`` or ``path`` is how Hugging Face data sets hold an image that is not decoded.
+    """
+    if isinstance(image, Mapping) and ("bytes" in image or "path" in image):
+        image = image.get("bytes") or image.get("path")
+    if isinstance(image, bytes | bytearray | memoryview):
+        return bytes(image)
+    if isinstance(image, str | os.PathLike):
+        return Path(image)
+    try:
+        return rgb(image)
+    except UserError as wrong:
+        raise UnreadableImage(str(wrong)) from None
+    except Exception as error:  # decoders raise nearly everything on damaged data
+        raise UnreadableImage(library_error(error)) from None
+
+
 def check_pixels(source: Any) -> None:
     for i, image in enumerate(source):
+        if isinstance(image, bytes | bytearray | memoryview):
+            continue  # a file that cannot be read is named and left out, as on disk
         if isinstance(image, Image.Image):
             try:
                 image.load()  # a lazily opened file shows its faults here, not in the middle of a run
@@ -121,6 +144,8 @@ def _channels_last(array: NDArray[Any], first: bool) -> NDArray[Any]:
 
 
 def rgb(image: Any) -> NDArray[np.uint8]:
+    if image is None or not (isinstance(image, Image.Image) or (hasattr(image, "ndim") and hasattr(image, "shape"))):
+        raise UserError(f"a {type(image).__name__} is no array, tensor or Pillow image")
     if isinstance(image, Image.Image):
         pixels = _pillow_pixels(ImageOps.exif_transpose(image))
     else:

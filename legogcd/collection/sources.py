@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from legogcd.collection.archives import SIDECAR
 from legogcd.collection.collection import UNLABELLED, Collection, Truth
 from legogcd.collection.group_names import check_not_reserved
 from legogcd.collection.images import ImageFiles, Images
@@ -46,10 +47,42 @@ def from_folders(images: ImageFiles, known: Sequence[str], share: float = 0.5) -
     The draw is the paper's: ``int(share · N)`` of the N images of the known classes, in sorted path order, without
     replacement, by NumPy's legacy generator seeded 0; not stratified.
     """
-    if not 0 < share <= 1:
-        raise UserError(f"the labelled share is {share}; expected more than 0 and at most 1")
     truth = {name: name.split("/", 1)[0] for name in images.names if "/" in name}
     known = _match_folders(known, sorted(set(truth.values())), images.root)
+    return _drawn(images, truth, known, share)
+
+
+def from_sidecars(images: ImageFiles, known: Sequence[str] = (), share: float = 0.5) -> tuple[Collection, Truth]:
+    """Labels out of the ``.cls`` files beside the images, as WebDataset has them; they are the truth as well.
+
+    Without ``known`` every such label is used; with it, a share of the images of those classes, as in `from_folders`.
+    """
+    truth = {name: label for name in images.names if (label := _sidecar(images.root / name))}
+    if not truth:
+        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    missing = sorted(set(known) - set(truth.values()))
+    if missing:
+        raise UserError(f"no .cls file says {missing[0]!r}; there are: {some_of(sorted(set(truth.values())), 10)}")
+    if known:
+        return _drawn(images, truth, list(dict.fromkeys(known)), share)
+    return from_labels(images, truth), Truth(truth)
+
+
+def _sidecar(image: Path) -> str:
+    """The first line of the file that holds an image's label; nothing where there is none."""
+    beside = image.with_name(image.name.split(".", 1)[0] + SIDECAR)  # WebDataset: up to the first dot
+    try:
+        with open(beside, encoding="utf-8", errors="replace") as file:
+            return file.readline(200).strip()
+    except OSError:
+        return ""
+
+
+def _drawn(
+    images: ImageFiles, truth: Mapping[str, str], known: Sequence[str], share: float
+) -> tuple[Collection, Truth]:
+    if not 0 < share <= 1:
+        raise UserError(f"the labelled share is {share}; expected more than 0 and at most 1")
     check_not_reserved(known)
     ids = {name: i for i, name in enumerate(known)}
     sorted_rows = sorted(range(len(images)), key=images.names.__getitem__)

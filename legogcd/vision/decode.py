@@ -1,6 +1,7 @@
 """Files to pixels: whatever a folder holds, as 8-bit RGB, or one short reason why not."""
 
 import errno
+import io
 import os
 import stat
 import threading
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 from PIL.BmpImagePlugin import BmpImageFile
@@ -22,11 +22,13 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
-from torch.nn import functional
 
 from legogcd.collection import over_white
+from legogcd.collection.folder_search import is_raw_name
+from legogcd.collection.images import Item
 from legogcd.collection.pixels import eight_bit_rule
 from legogcd.errors import UnreadableImage
+from legogcd.vision.camera_raw import raw_preview
 from legogcd.vision.decoding_cost import cost_of_decoding, cost_of_opening, count_scans, stored_bytes
 from legogcd.wording import human_bytes
 
@@ -52,6 +54,10 @@ with suppress(ImportError):  # Pillow has it from 11.3 on
     from PIL.AvifImagePlugin import AvifImageFile
 
     _DECODERS.append(AvifImageFile)
+with suppress(ImportError):  # there is no wheel of it for some machines
+    from pillow_heif import HeifImageFile
+
+    _DECODERS.append(HeifImageFile)
 
 MAX_PIXELS = 256_000_000
 """Largest image that is decoded, in every format."""
@@ -82,11 +88,12 @@ _UPRIGHT: dict[int, Callable[[NDArray[np.uint8]], NDArray[np.uint8]]] = {
     7: lambda pixels: pixels[::-1, ::-1].swapaxes(0, 1),
     8: lambda pixels: pixels[:, ::-1].swapaxes(0, 1),
 }
+_HEIC_STARTS = {b"ftyp" + brand for brand in (b"heic", b"heix", b"hevc", b"hevx", b"mif1", b"msf1", b"heim", b"heis")}
 _large_image = threading.Lock()
 
 
-def read_rgb(item: Path | NDArray[np.uint8], size_hint: int | None = None) -> NDArray[np.uint8]:
-    """Read one image of a collection as uint8 [H, W, 3], upright, on white where it is transparent.
+def read_rgb(item: Item, size_hint: int | None = None) -> NDArray[np.uint8]:
+    """Read one image of a collection, a file, its bytes or pixels, as uint8 [H, W, 3], upright, on white.
 
     ``size_hint`` is the shorter side that will be needed: much larger files are decoded at a fraction of their size,
     never below twice the hint. Of an animation the first frame is taken; 16-bit and floating images are scaled to
@@ -97,12 +104,16 @@ def read_rgb(item: Path | NDArray[np.uint8], size_hint: int | None = None) -> ND
     """
     if isinstance(item, np.ndarray):
         return _without_ends(item)
+    if isinstance(item, str):
+        item = Path(item)
     try:
-        return _without_ends(_read_file(item, size_hint))
+        return _without_ends(_read_file(item, size_hint) if isinstance(item, Path) else _read_bytes(item, size_hint))
     except UnreadableImage:
         raise
     except FileNotFoundError:
-        raise UnreadableImage("broken link" if Path(item).is_symlink() else "file not found") from None
+        raise UnreadableImage(
+            "broken link" if isinstance(item, Path) and item.is_symlink() else "file not found"
+        ) from None
     except PermissionError:
         raise UnreadableImage("permission denied") from None
     except (MemoryError, Image.DecompressionBombError):
@@ -135,6 +146,9 @@ def resize_shorter(image: NDArray[np.uint8] | Image.Image, size: int) -> NDArray
         pixels = pixels.copy()
     if target == (height, width):
         return pixels
+    import torch  # here: whoever only reads pictures starts in a tenth of the time
+    from torch.nn import functional
+
     channels_first = torch.from_numpy(pixels).permute(2, 0, 1)[None]
     resized = functional.interpolate(channels_first, target, mode="bicubic", antialias=True)
     return np.ascontiguousarray(resized[0].permute(1, 2, 0).numpy())
@@ -149,17 +163,29 @@ def _read_file(path: Path, size_hint: int | None) -> NDArray[np.uint8]:
     if status.st_size == 0:
         raise UnreadableImage("empty file")
     with open(path, "rb") as file:
-        _refuse_cost(cost_of_opening(file))
-        with _decoder(file) as image:
-            whole = image.width * image.height
-            _refuse_size(image.width, image.height)
-            if size_hint is not None:
-                image.draft(None, (_HEADROOM * size_hint, _HEADROOM * size_hint))  # only JPEG knows how
-            cost = _cost(image, file, whole, size_hint)
-            _refuse_cost(cost)
-            file.seek(0)
-            with _one_at_a_time() if cost > _LARGE else nullcontext():
-                return _decode(image, size_hint)
+        if is_raw_name(Path(path).name):
+            return _read_bytes(raw_preview(file), size_hint)
+        return _read_open(file, size_hint)
+
+
+def _read_bytes(content: bytes, size_hint: int | None) -> NDArray[np.uint8]:
+    if not content:
+        raise UnreadableImage("empty file")
+    return _read_open(io.BytesIO(content), size_hint)
+
+
+def _read_open(file: BinaryIO, size_hint: int | None) -> NDArray[np.uint8]:
+    _refuse_cost(cost_of_opening(file))
+    with _decoder(file) as image:
+        whole = image.width * image.height
+        _refuse_size(image.width, image.height)
+        if size_hint is not None:
+            image.draft(None, (_HEADROOM * size_hint, _HEADROOM * size_hint))  # only JPEG and HEIC know how
+        cost = _cost(image, file, whole, size_hint)
+        _refuse_cost(cost)
+        file.seek(0)
+        with _one_at_a_time() if cost > _LARGE else nullcontext():
+            return _decode(image, size_hint)
 
 
 def _cost(image: ImageFile, file: BinaryIO, whole: int, size_hint: int | None) -> int:
@@ -200,6 +226,9 @@ def _decoder(file: BinaryIO) -> ImageFile:
                 with _one_at_a_time():
                     file.seek(0)
                     return decoder(file)
+    file.seek(0)
+    if file.read(12)[4:] in _HEIC_STARTS:  # read by none of them: the library is not there
+        raise UnreadableImage("HEIC (to read it: pip install pillow-heif)")
     raise UnreadableImage("not an image")
 
 

@@ -12,8 +12,14 @@ from PIL.ImageFile import ImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 
 _STORED = {"1": 1, "L": 1, "P": 1}  # bytes per pixel once decoded; every other mode but I;16 takes four
-_WHOLE_FILE = {"WEBP": 3, "AVIF": 3}  # copies of the file itself that the decoder holds
-_BESIDE = {"WEBP": 13, "AVIF": 12, "PPM": 8, "BMP": 4}  # bytes per pixel a decoder needs beside what it makes
+_WHOLE_FILE = {"WEBP": 3, "AVIF": 3, "HEIF": 3}  # copies of the file itself that the decoder holds
+_BESIDE = {
+    "WEBP": 13,
+    "AVIF": 12,
+    "HEIF": 12,
+    "PPM": 8,
+    "BMP": 4,
+}  # per pixel, beside what it makes
 _MAYBE_PLAIN = ("BMP", "PPM", "TIFF")  # formats whose pixels may stand in the file as they are
 _NUMBER_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # by TIFF type
 _PER_NUMBER = 40  # what Pillow makes of a number in a TIFF directory: an entry in a tuple, and Python's number
@@ -38,7 +44,7 @@ def cost_of_decoding(image: ImageFile, file: BinaryIO, whole: int) -> int:
     cost = stored_bytes(image.mode) * image.width * image.height + _BESIDE.get(kind, 0) * whole
     if kind in _MAYBE_PLAIN and [tile[0] for tile in image.tile[:1]] == ["raw"]:
         return stored_bytes(image.mode) * image.width * image.height  # the file is read row by row
-    cost += _WHOLE_FILE.get(kind, 1) * os.fstat(file.fileno()).st_size
+    cost += _WHOLE_FILE.get(kind, 1) * _length(file)
     if kind == "JPEG":
         cost += 2 * _held_coefficients(image, file, whole)
     elif kind == "JPEG2000":
@@ -46,6 +52,13 @@ def cost_of_decoding(image: ImageFile, file: BinaryIO, whole: int) -> int:
     elif isinstance(image, TiffImageFile):
         cost += _largest_piece(image)
     return cost
+
+
+def _length(file: BinaryIO) -> int:
+    place = file.tell()
+    length = file.seek(0, os.SEEK_END)
+    file.seek(place)
+    return length
 
 
 def stored_bytes(mode: str) -> int:
@@ -96,7 +109,7 @@ def _directory_numbers(file: BinaryIO, start: bytes) -> int:
     order, big = "<" if start[:2] == b"II" else ">", b"+" in start[2:4]
     if len(start) < 16:
         return 0
-    size = os.fstat(file.fileno()).st_size
+    size = _length(file)
     (place,) = struct.unpack_from(order + ("Q" if big else "L"), start, 8 if big else 4)
     if place >= size:
         return 0

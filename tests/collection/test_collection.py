@@ -89,7 +89,7 @@ class TestFindImages:
             ([], "missing", "does not exist"),
             (["a.jpg"], "a.jpg", "is a file"),
             ([], "", "it is empty"),
-            (["a.heic", "b.heic", "c.txt"], "", r"no images .*only 2 × \.heic, 1 × \.txt"),
+            (["a.mov", "b.mov", "c.txt"], "", r"no images .*only 2 × \.mov, 1 × \.txt"),
         ],
     )
     def test_what_is_no_folder_of_images_is_said(self, tmp_path, files, place, words):
@@ -449,7 +449,7 @@ class TestReadLabels:
             ("\ufeff \n", "is empty"),
             ("path,label\n", "no rows"),
             ("file,label\na,b\n", "header 'path,label'; it begins with 'file,label'"),
-            ("path;label\na;b\n", "separate the columns by commas"),
+            ("path:label\na:b\n", "needs the header 'path,label'"),
             ("path,path,label\na,b,c\n", "header"),
             ("path,label\ncats/b,2.jpg,cat\n", "line 2 has 3 cells, the header 2"),
             ("path,label\ncats/a 1.jpg\n", "line 2 has 1 cell"),
@@ -457,7 +457,7 @@ class TestReadLabels:
             ('path,label\n"cats/a 1.jpg,cat\n', "not valid CSV"),
             ("path,label\ncats/a 1.jpg,new-001\n", "'new-001'.*found groups"),
             (b"path,label\ncaf\xe9.jpg,cat\n", "not UTF-8"),
-            ("path,label\na,b\n".encode("utf-16"), "not UTF-8"),
+            (b"\xff\xfea", "begins as UTF-16 text and is not"),
         ],
     )
     def test_what_is_wrong_is_said_in_one_line(self, folder, table, content, words):
@@ -691,3 +691,46 @@ class TestPythonLabels:
         assert values == []
         with pytest.raises(UserError, match="no image is labelled"):
             collection.check(3)
+
+
+class TestSpreadsheets:
+    """What a spreadsheet makes of a label file is read where it can mean one thing only, and said."""
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"path;label\r\ncats/a 1.jpg;cat\r\n", ["separated by semicolons"]),
+            (b"\xef\xbb\xbfpath\tlabel\ncats/a 1.jpg\tcat\n", ["separated by tabs"]),
+            ("path\tlabel\ncats/a 1.jpg\tcat\n".encode("utf-16"), ["separated by tabs"]),
+            (b'"path";"label";"by; whom"\n"cats/a 1.jpg";cat;"a; b"\n', ["separated by semicolons"]),
+            (b"label,path\ncat,cats/a 1.jpg\n", []),
+        ],
+    )
+    def test_separators_and_marks(self, folder, table, content, said):
+        notes: list[str] = []
+        assert read_labels(table(content), find_images(folder), notes.append) == {"cats/a 1.jpg": "cat"}
+        assert len(notes) == len(said)
+        assert all(part in note for part, note in zip(said, notes, strict=True))
+
+    def test_letters_that_western_and_central_europe_share(self, folder, table):
+        notes: list[str] = []
+        labels = read_labels(table(b"path,label\ncats/a 1.jpg,K\xfche\n"), find_images(folder), notes.append)
+        assert labels == {"cats/a 1.jpg": "Kühe"}
+        assert "read as Latin-1 ('Kühe')" in notes[0]
+
+    @pytest.mark.parametrize(
+        ("label", "words"),
+        [
+            (b"ko\xe8ka", "line 2 is not UTF-8 text \\('koèka' or 'kočka'\\?\\)"),
+            (b"\xf1\xee\xe2\xe0", "not UTF-8"),  # Cyrillic
+            (b"\x94L", "not UTF-8"),  # Japanese
+        ],
+    )
+    def test_what_may_mean_two_things_is_refused(self, folder, table, label, words):
+        with pytest.raises(UserError, match=words):
+            read_labels(table(b"path,label\ncats/a 1.jpg," + label + b"\n"), find_images(folder))
+
+    def test_a_path_on_disk_shows_how_the_file_was_written(self, tmp_path, table):
+        touch(tmp_path, "pièce/1.jpg", "b.jpg")
+        content = b"path,label\npi\xe8ce/1.jpg,caf\xe8\n"
+        assert read_labels(table(content), find_images(tmp_path)) == {"pièce/1.jpg": "cafè"}

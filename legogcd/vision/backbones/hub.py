@@ -39,13 +39,18 @@ def quiet() -> Iterator[None]:
             model_log.enable_progress_bar()
 
 
-def fetch(name: str) -> Path:
-    """The local folder that holds a hub model's configuration and weights, downloaded where they are not there yet."""
+def fetch(name: str, bars: bool = False) -> Path:
+    """The local folder that holds a hub model's configuration and weights, downloaded where they are not there yet.
+
+    With ``bars`` the hub's own library shows how far a download is.
+    """
+    if bars:
+        return cached(name) or _download(name)
     with quiet():
-        return _cached(name) or _download(name)
+        return cached(name) or _download(name)
 
 
-def _cached(name: str) -> Path | None:
+def cached(name: str) -> Path | None:
     """The cached snapshot if it is whole, that is, if nothing about it would have to be asked."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError

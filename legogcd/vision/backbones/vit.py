@@ -241,7 +241,8 @@ register(
         known=(
             _known("facebook/dino-vitb16", 768, "DINO ViT-B/16, the paper's backbone"),
             _known("facebook/dino-vits16", 384, "DINO ViT-S/16, a quarter of the cost"),
-            _known("facebook/dinov2-base", 768, "DINOv2 ViT-B/14"),
+            _known("facebook/dinov2-small", 384, "DINOv2 ViT-S/14, what `auto` takes on a CPU"),
+            _known("facebook/dinov2-base", 768, "DINOv2 ViT-B/14, what `auto` takes on a GPU"),
             _known("facebook/dinov2-with-registers-base", 768, "DINOv2 ViT-B/14 with register tokens"),
             _known("facebook/dinov3-vitb16-pretrain-lvd1689m", 768, "DINOv3 ViT-B/16 (terms on the hub)"),
             _known("facebook/vit-msn-base", 768, "MSN ViT-B/16, self-supervised"),

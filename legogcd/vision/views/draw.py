@@ -1,12 +1,12 @@
 """Views of an image: resized once, then cropped at random and perhaps flipped, or cropped at the center."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from legogcd.collection.images import Item
 from legogcd.vision.decode import read_rgb, resize_shorter
 
 
@@ -30,7 +30,7 @@ class ViewRule:
         return None if self.full_decode else self.resize
 
 
-def load_resized(item: Path | np.ndarray, rule: ViewRule) -> np.ndarray:
+def load_resized(item: Item, rule: ViewRule) -> np.ndarray:
     """Decode and resize one image: uint8 [H, W, 3] with min(H, W) = rule.resize."""
     return np.asarray(resize_shorter(read_rgb(item, size_hint=rule.size_hint), rule.resize))
 

@@ -10,6 +10,7 @@ from legogcd.vision.tail import State
 from legogcd.vision.views.draw import evaluation_view, random_view
 from legogcd.vision.views.encode import BATCH_VIEWS, Cropper, Encoder
 from legogcd.vision.views.kept import KeptViews
+from legogcd.vision.views.source import ALL
 
 
 class FreshViews:
@@ -18,15 +19,15 @@ class FreshViews:
     def __init__(self, encoder: Encoder, images: Images, kept: KeptViews | None = None) -> None:
         self.encoder, self.images, self.kept = encoder, images, kept
 
-    def pair(self, rows: Tensor, generator: torch.Generator) -> State:
+    def pair(self, rows: Tensor, generator: torch.Generator, part: slice = ALL) -> State:
         """As `KeptViews.pair`, with crops nobody has seen before."""
-        seeds = torch.randint(2**62, (2, len(rows)), generator=generator).tolist()
+        seeds = torch.randint(2**62, (2, len(rows)), generator=generator)[:, part].tolist()
 
         def crop(place: int, image: np.ndarray) -> np.ndarray:
             randoms = (np.random.default_rng(of_view[place]) for of_view in seeds)
             return np.stack([random_view(image, self.encoder.rule, random) for random in randoms])
 
-        state = self._encode(rows, crop, views=2)  # [B·2, ...], an image's views side by side
+        state = self._encode(rows[part], crop, views=2)  # [B·2, ...], an image's views side by side
         return tuple(part.view(-1, 2, *part.shape[1:]).transpose(0, 1).flatten(0, 1) for part in state)
 
     def evaluation(self, rows: Tensor) -> State:

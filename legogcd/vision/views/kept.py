@@ -16,6 +16,7 @@ from legogcd.errors import UserError
 from legogcd.vision.tail import TailInput
 from legogcd.vision.views.rows import Rows, TallTensor
 from legogcd.vision.views.shards import Damaged, Layout, Record, Shard, check_images, read_record, read_sealed, sample
+from legogcd.vision.views.source import ALL
 from legogcd.vision.views.tensor_format import StoredTensor
 
 MANIFEST = "manifest.json"
@@ -61,12 +62,15 @@ class KeptViews:
         flat = rows * self.layout.held + slots
         return tuple(tensor.rows(flat) for tensor in self._tensors)
 
-    def pair(self, rows: Tensor, generator: torch.Generator) -> TailInput:
-        """Two different random views of each image: [2·B, ...], all first views before all second ones."""
+    def pair(self, rows: Tensor, generator: torch.Generator, part: slice = ALL) -> TailInput:
+        """Two different random views of each image: [2·B, ...], all first views before all second ones.
+
+        Of a ``part`` of the batch only that, with the views it would have among all.
+        """
         first = torch.randint(self.n_views, rows.shape, generator=generator)
         step = torch.randint(1, self.n_views, rows.shape, generator=generator)
         second = (first + step) % self.n_views
-        return self.states(rows.repeat(2), 1 + torch.cat([first, second]))
+        return self.states(rows[part].repeat(2), 1 + torch.cat([first[part], second[part]]))
 
     def evaluation(self, rows: Tensor) -> TailInput:
         """The evaluation view of each image: [N, ...]."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from platformdirs import user_cache_path
-
 from legogcd.collection import Images
 from legogcd.display import Quiet
 from legogcd.errors import UnreadableImage
+from legogcd.files import cache_folder
 from legogcd.vision.decode import read_rgb
 from legogcd.vision.views.draw import ViewRule
 from legogcd.vision.views.encode import Encoder, map_ahead
@@ -18,7 +17,8 @@ from legogcd.vision.views.fresh import FreshViews
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.request import ViewRequest
 from legogcd.vision.views.source import ViewSource
-from legogcd.vision.views.store import bytes_there, complete_kept, find_kept
+from legogcd.vision.views.store import Engine, bytes_there, complete_kept, find_kept, here
+from legogcd.vision.views.uses import note_use
 from legogcd.wording import human_bytes
 
 DEFAULT_VIEWS = 4
@@ -38,7 +38,7 @@ class ViewStorage:
 
     @property
     def folder(self) -> Path:
-        return self.cache or user_cache_path("legogcd")
+        return self.cache or cache_folder()
 
     def budget(self) -> int:
         if self.disk_budget is not None:
@@ -56,6 +56,12 @@ class OpenedViews:
     seconds: float
     kept_in: str = ""  # the name of the folder in the cache; empty where nothing is kept
 
+    @property
+    def folder(self) -> Path | None:
+        """Where views are kept; None where nothing is."""
+        kept = self.source.kept if isinstance(self.source, FreshViews) else self.source
+        return kept.folder if isinstance(kept, KeptViews) else None
+
 
 def affordable_views(n_images: int, bytes_per_view: int, wanted: int, budget: int) -> int | None:
     """The most random views that fit beside the evaluation view: ``wanted`` to 2, else 0 (it alone), else None.
@@ -71,7 +77,9 @@ def affordable_views(n_images: int, bytes_per_view: int, wanted: int, budget: in
     return 0 if fitting >= 0 else None
 
 
-def open_views(encoder: Encoder, images: Images, storage: ViewStorage, display: Quiet) -> OpenedViews:
+def open_views(
+    encoder: Encoder, images: Images, storage: ViewStorage, display: Quiet, engine: Engine = here
+) -> OpenedViews:
     """Kept views from the cache, made where missing; fewer of them, then fresh ones, where the disk is short."""
     began = time.monotonic()
     wanted = 0 if storage.views == "fresh" else storage.views
@@ -88,9 +96,10 @@ def open_views(encoder: Encoder, images: Images, storage: ViewStorage, display: 
             request = request.with_views(affordable)
             kept = find_kept(request, storage.folder, display.warn)
     if kept is None:
-        kept = _complete_with_progress(request, storage, display)
+        kept = _complete_with_progress(request, storage, display, engine)
     else:
         display.note(f"using kept views of {len(images)} images ({_what(request)}) in {kept.folder}")
+    note_use(storage.folder, kept.folder.name, images, storage.by_content)
     source = kept if request.views >= 2 else FreshViews(encoder, images, kept)
     return OpenedViews(source, kept.unreadable, time.monotonic() - began, kept.folder.name)
 
@@ -100,11 +109,11 @@ def _budget(request: ViewRequest, storage: ViewStorage) -> int:
     return storage.budget() + (bytes_there(request, storage.folder) if storage.disk_budget is None else 0)
 
 
-def _complete_with_progress(request: ViewRequest, storage: ViewStorage, display: Quiet) -> KeptViews:
+def _complete_with_progress(request: ViewRequest, storage: ViewStorage, display: Quiet, engine: Engine) -> KeptViews:
     count, size = len(request.images), human_bytes(request.size_on_disk)
     display.note(f"keeping {_what(request)} of {count} images: {size} in {storage.folder}")
     with display.counting("encoding images", count) as progress:
-        return complete_kept(request, storage.folder, progress, display.warn)
+        return complete_kept(request, storage.folder, progress, display.warn, engine)
 
 
 def _what(request: ViewRequest) -> str:

@@ -44,6 +44,7 @@ class ViewRequest:
         _ = self.tensors, self._fingerprint  # which take time, and are found once for both
         other = copy.copy(self)
         other.views = views
+        other.__dict__.pop("layout", None)
         return other
 
     @cached_property
@@ -69,7 +70,7 @@ class ViewRequest:
     def images_per_batch(self) -> int:
         return max(1, BATCH_VIEWS // (1 + self.views))
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Shards are whole batches: which images meet in the trunk does not depend on the order of the shards."""
         fitting = min(shards.SHARD_IMAGES, shards.SHARD_BYTES // ((1 + self.views) * self.bytes_per_view))

@@ -5,7 +5,7 @@ which names everything the contents depend on. Any process may make any missing 
 being made is locked, and one that is finished is never made twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,6 +35,7 @@ _MOST_VIEWS = 64  # up to which a folder with more views than wanted is looked f
 
 Progress = Callable[[int], None]
 Warn = Callable[[str], None]
+Engine = Callable[[ViewRequest, Path, Sequence[Shard], Progress], int]  # makes shards; says how many images are done
 
 
 def silent(_: object) -> None:
@@ -80,13 +81,23 @@ def encode_missing(request: ViewRequest, cache: Path, progress: Progress = silen
     return find_kept(request, cache, warn) or complete_kept(request, cache, progress, warn)
 
 
-def complete_kept(request: ViewRequest, cache: Path, progress: Progress = silent, warn: Warn = silent) -> KeptViews:
+def here(request: ViewRequest, folder: Path, shards: Sequence[Shard], progress: Progress) -> int:
+    """Make these shards in this process, those that no other is at; how many images are done by that."""
+    done = 0
+    for shard in shards:
+        done += encode_unless_taken(request, folder, shard, _counting_on(progress, done))
+    return done
+
+
+def complete_kept(
+    request: ViewRequest, cache: Path, progress: Progress = silent, warn: Warn = silent, engine: Engine = here
+) -> KeptViews:
     """The kept views after a look at everything that is there of them, and the encoding of what is not."""
     held = next(_served_by(request, cache), request)  # where more views have a damaged shard, that one is mended
     folder = held.folder(cache)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _complete(held, folder, progress, warn)
+        _complete(held, folder, progress, warn, engine)
     except OSError as error:
         raise UserError(f"cannot keep views in {cache}: {error.strerror}; give another folder with --cache") from error
     return KeptViews(folder, request.views)
@@ -126,22 +137,20 @@ def _exists(path: Path) -> bool:
     return False
 
 
-def _complete(request: ViewRequest, folder: Path, progress: Progress, warn: Warn) -> None:
-    """Make what is missing, beside any other process that does, and write the manifest."""
+def _complete(request: ViewRequest, folder: Path, progress: Progress, warn: Warn, engine: Engine) -> None:
+    """Let the engine make what is missing, beside any other process that does, and write the manifest."""
     sweep_temporaries(folder)
     _set_damaged_aside(request, folder, warn)  # nobody knows what stopped the process before
     total = len(request.images)
     while missing := missing_shards(request, folder):
         done = total - sum(map(len, missing))
         progress(done)
-        before = done
-        for shard in missing:
-            done += _encode_unless_taken(request, folder, shard, _counting_on(progress, done))
-        if done == before:  # others are at work on all of them
+        if not engine(request, folder, missing, _counting_on(progress, done)):  # others are at work on all of them
             with locked(missing[0].lock(folder), remove=True):
                 pass
     progress(total)
     _remove_idle_locks(request, folder)
+    sweep_temporaries(folder)  # of processes that were killed meanwhile
     write_sealed(folder / MANIFEST, request.manifest)
 
 
@@ -149,7 +158,7 @@ def _counting_on(progress: Progress, done: int) -> Progress:
     return lambda more: progress(done + more)
 
 
-def _encode_unless_taken(request: ViewRequest, folder: Path, shard: Shard, progress: Progress) -> int:
+def encode_unless_taken(request: ViewRequest, folder: Path, shard: Shard, progress: Progress = silent) -> int:
     """Encode a shard that is still missing; how many images are done by that, none where another process is at it."""
     try:
         with try_lock(shard.lock(folder), remove=True):
