@@ -6,6 +6,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from legogcd.collection import Images
+from legogcd.collection.images import Item
 from legogcd.errors import UnreadableImage
 from legogcd.files import replacing
 from legogcd.run.discovery import Discovery
@@ -47,7 +48,7 @@ def _members(discovery: Discovery, group: int) -> np.ndarray:
     return np.flatnonzero((discovery.predicted == group) & (discovery.labels < 0))
 
 
-def _thumbnail(item: Path | np.ndarray, size: int) -> Image.Image:
+def _thumbnail(item: Item, size: int) -> Image.Image:
     try:
         picture = np.asarray(resize_shorter(read_rgb(item, size_hint=size), size))
     except UnreadableImage:

@@ -159,11 +159,11 @@ def test_names_that_lead_out_of_the_folder_are_named_and_never_opened(
 
 def _watch_opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Every picture that is read, wherever it is read for."""
-    from legogcd.report.page import thumbnails
+    from legogcd.vision import fingerprints, small_picture
     from legogcd.vision.views import draw
 
     opened: list[Path] = []
-    for module in (thumbnails, draw):
+    for module in (fingerprints, small_picture, draw):
         read = module.read_rgb
 
         def watched(item: Path, *arguments: Any, read: Any = read, **options: Any) -> np.ndarray:

@@ -1,12 +1,12 @@
 """The page put together: numbers, sentences and thumbnails into one HTML file that asks nothing of a network."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from legogcd.collection import Images
+from legogcd.collection import ImageFiles, Images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
@@ -22,12 +22,14 @@ from legogcd.report.page.layout_map import map_points
 from legogcd.report.page.repeat import repeat_command, settings_rows
 from legogcd.report.page.sentences import summary_line
 from legogcd.report.page.svg_charts import score_chart, term_charts
-from legogcd.report.page.thumbnails import BUDGET, Thumbnails, fingerprints, make_thumbnails
+from legogcd.report.page.thumbnails import BUDGET, Thumbnails, make_thumbnails
 from legogcd.run.categories import Categories, current
 from legogcd.run.config import RunConfig, read_config
 from legogcd.run.discovery import read_predictions
+from legogcd.run.doubts import doubt_lines, find_doubts
 from legogcd.run.folder import read_metrics
 from legogcd.run.model import read_calibration
+from legogcd.vision.fingerprints import fingerprints
 from legogcd.wording import counted, some_of
 
 _NAMED = 5  # images that are named among those left out
@@ -74,6 +76,7 @@ def build_report(run: Path, shown: PageImages, out: Path, display: Quiet | None 
     Names, merges and splits made since the run are followed. Thumbnails take ``budget`` bytes at most.
     """
     display, config = display or Quiet(), read_config(run)
+    shown, aside = _without_aside(run, shown)
     images = _grouped(run, config, shown)
     places = _places(shown.files, images.names)
     display.note("looking for what is suspicious, and drawing the map")
@@ -82,13 +85,24 @@ def build_report(run: Path, shown: PageImages, out: Path, display: Quiet | None 
     page = Page(images, findings, group_cards(images, units), map_points(units))
     with display.counting("making thumbnails", len(places)) as progress:
         thumbnails = make_thumbnails(shown.files, places, page.featured, budget, progress)
-    write_text(out, _html(run, config, page, thumbnails, _warnings(run, config, shown.left_out)))
+    warnings = _warnings(run, config, shown, aside)
+    write_text(out, _html(run, config, page, thumbnails, warnings, _root(shown.files)))
+
+
+def _without_aside(run: Path, shown: PageImages) -> tuple[PageImages, int]:
+    """The images to show but for those a person set aside, and how many those are."""
+    now = current(run)
+    now = now[~now["path"].isin(list(shown.left_out))]
+    kept = (now["status"] != "rejected").to_numpy()
+    if kept.all() or len(kept) != len(shown.features) or len(kept) != len(shown.probabilities):
+        return shown, 0
+    return replace(shown, features=shown.features[kept], probabilities=shown.probabilities[kept]), int((~kept).sum())
 
 
 def _grouped(run: Path, config: RunConfig, shown: PageImages) -> GroupedImages:
     """The images shown, in the groups of now."""
     now = current(run)
-    now = now[~now["path"].isin(list(shown.left_out))]
+    now = now[~now["path"].isin(list(shown.left_out)) & (now["status"] != "rejected")]
     features, probabilities = shown.features.shape, shown.probabilities.shape
     if features[0] != len(now) or probabilities != (len(now), config.n_classes):
         raise UserError(
@@ -112,22 +126,25 @@ def _places(files: Images, names: Sequence[str]) -> list[int]:
 def _findings(
     images: GroupedImages, units: np.ndarray, files: Images, places: list[int]
 ) -> list[tuple[FindingKind, list[FindingCard]]]:
-    def bits(rows: np.ndarray) -> np.ndarray:
+    def pictures(rows: np.ndarray) -> np.ndarray:
         return fingerprints(files, [places[row] for row in rows])
 
     return [
         (kind, [FindingCard(kind.sentence(found, images), found.images, found.groups) for found in searched])
         for kind in FINDING_KINDS
-        for searched in [kind.search(images, units, bits)]
+        for searched in [kind.search(images, units, pictures)]
     ]
 
 
-def _warnings(run: Path, config: RunConfig, left_out: Mapping[str, str]) -> list[str]:
+def _warnings(run: Path, config: RunConfig, shown: PageImages, aside: int) -> list[str]:
     """What a person must know before anything else."""
-    collapsed = collapse_of_table(read_predictions(run), config.n_classes, len(config.known))
-    return ([f"{collapsed[0].upper()}{collapsed[1:]}."] if collapsed else []) + (
-        [_left_out_sentence(left_out)] if left_out else []
-    )
+    collapsed, left_out = collapse_of_table(read_predictions(run), config.n_classes, len(config.known)), shown.left_out
+    now = current(run)
+    now = now[~now["path"].isin(list(left_out)) & (now["status"] != "rejected")]
+    doubts = find_doubts(run, now, config.known, shown.features, config.estimated, config.images.root)
+    said = [collapsed] if collapsed else doubt_lines(doubts)  # of a run that came to nothing, nothing else matters
+    found = [f"{line[0].upper()}{line[1:]}." for line in said] + ([_left_out_sentence(left_out)] if left_out else [])
+    return found + ([f"{counted(aside, 'image')} set aside: not on this page."] if aside else [])
 
 
 def _left_out_sentence(left_out: Mapping[str, str]) -> str:
@@ -136,14 +153,21 @@ def _left_out_sentence(left_out: Mapping[str, str]) -> str:
     return f"{cannot} and {'is' if len(named) == 1 else 'are'} not on this page: {some_of(named, _NAMED)}."
 
 
-def _html(run: Path, config: RunConfig, page: Page, thumbnails: Thumbnails, warnings: list[str]) -> str:
+def _root(files: Images) -> Path | None:
+    """The folder that the images are in, None for images that are no files."""
+    return files.root.resolve() if isinstance(files, ImageFiles) else None
+
+
+def _html(
+    run: Path, config: RunConfig, page: Page, thumbnails: Thumbnails, warnings: list[str], root: Path | None
+) -> str:
     images, metrics, calibration = page.images, read_metrics(run), read_calibration(run)
     doubted = calibration.unsure(images.confidence)
     return render_page(
         title=config.name or "Images",
         method=config.method,
         version=config.version,
-        lead=summary_line(images, int((doubted & ~images.labelled).sum())),
+        lead=summary_line(images, int((doubted & ~images.labelled).sum()), config.images.trained_on),
         warnings=warnings,
         numbers=_numbers(images, calibration),
         findings=page.findings,
@@ -157,7 +181,7 @@ def _html(run: Path, config: RunConfig, page: Page, thumbnails: Thumbnails, warn
         shown=sum(1 for picture in thumbnails.pictures if picture),
         unreadable=thumbnails.unreadable,
         without_room=thumbnails.left_out,
-        data=embedded(image_data(images, page.points, doubted)),
+        data=embedded(image_data(images, page.points, doubted, root)),
         chunks=picture_chunks(thumbnails.pictures),
     )
 

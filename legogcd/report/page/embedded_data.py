@@ -1,6 +1,7 @@
 """What the page's script needs, as JSON inside the page."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,16 @@ def embedded(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def image_data(images: GroupedImages, points: np.ndarray, unsure: np.ndarray) -> dict[str, Any]:
-    """What the script needs of every image, as columns of whole numbers."""
+def image_data(images: GroupedImages, points: np.ndarray, unsure: np.ndarray, root: Path | None) -> dict[str, Any]:
+    """What the script needs of every image, as columns of whole numbers; ``root`` is where the originals are."""
     rows = np.arange(len(images.predicted))
     others = images.belief.copy()
     others[rows, images.predicted] = -1
     second = others.argmax(1)
     return {
+        "root": "" if root is None else visible(str(root)),
+        "originals": "" if root is None else root.as_uri(),
+        "altered": [row for row, name in enumerate(images.names) if visible(name) != name],  # no longer paths
         "names": [visible(name) for name in images.names],
         "groups": [visible(name) for name in images.groups],
         "known": images.known.astype(int).tolist(),

@@ -2,22 +2,23 @@
 
 import base64
 import hashlib
-from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from legogcd.report.page.visible_text import visible
+from legogcd.web import bundled_script, text_file
 
 
 def render_page(**content: Any) -> str:
     """The template filled in. Text is escaped, and control characters in it are made visible."""
-    style, script = _asset("page.css"), _asset("page.js")
+    style = text_file("web/base.css") + text_file("report/page/page.css")
+    script = bundled_script("report/page/page.js")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_finalized
     )
-    template = environment.from_string(_asset("page.html.jinja"))
+    template = environment.from_string(text_file("report/page/page.html.jinja"))
     return template.render(policy=_policy(style, script), style=Markup(style), script=Markup(script), **content)
 
 
@@ -26,17 +27,16 @@ def _finalized(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _asset(name: str) -> str:
-    return files("legogcd.report.page").joinpath(name).read_text("utf-8").replace("\r\n", "\n")
-
-
 def _policy(style: str, script: str) -> str:
-    """Only this style, this script and pictures inside the page; no connection anywhere."""
+    """Only this style, this script, and pictures inside the page or on this disk; no connection anywhere.
+
+    The map library makes an empty style element and fills it rule by rule, so that of no text is allowed, too.
+    """
 
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
     return (
-        f"default-src 'none'; img-src data:; style-src {source(style)}; script-src {source(script)}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src data: file:; style-src {source(style)} {source('')}; "
+        f"script-src {source(script)}; base-uri 'none'; form-action 'none'"
     )

@@ -1,17 +1,14 @@
-"""Small pictures inside the page, as large as its size allows; and fingerprints of pictures."""
+"""Small pictures inside the page, as large as its size allows."""
 
 import base64
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
-from scipy.fft import dctn
 
 from legogcd.collection import Images
 from legogcd.errors import UnreadableImage
-from legogcd.vision.decode import read_rgb, resize_shorter
+from legogcd.vision.small_picture import small_picture
 from legogcd.vision.views.encode import map_ahead
 
 BUDGET = 26_000_000
@@ -20,7 +17,6 @@ BUDGET = 26_000_000
 _SIZES = (128, 112, 96, 80, 64, 48)
 _PROBES = 48
 _QUALITY = 62
-_LONGEST = 4 / 3  # of a thumbnail's sides
 
 Progress = Callable[[int], None]
 
@@ -68,28 +64,6 @@ def make_thumbnails(
     return Thumbnails(pictures, unreadable, left_out)
 
 
-def fingerprints(images: Images, rows: Sequence[int]) -> np.ndarray:
-    """The signs of a picture's 63 lowest frequencies [n, 63]; scaling, light and mild compression leave them as is.
-
-    All -1 where a picture cannot be read or is of one color.
-    """
-    found = list(map_ahead(lambda row: _fingerprint(images, row), rows, ahead=32))
-    return np.array(found, dtype=np.int8).reshape(-1, 63)
-
-
-def _fingerprint(images: Images, row: int) -> np.ndarray:
-    try:
-        picture = Image.fromarray(read_rgb(images.item(row), size_hint=32))
-    except UnreadableImage:
-        return np.full(63, -1)
-    gray = np.asarray(picture.convert("L").resize((32, 32), Image.Resampling.BOX), dtype=float)
-    if np.ptp(gray) < 4:
-        return np.full(63, -1)
-    low = dctn(gray, norm="ortho")[:8, :8].ravel()[1:]  # without the mean
-    signs: np.ndarray = (low > np.median(low)).astype(np.int8)
-    return signs
-
-
 def _choose_sizes(
     images: Images, rows: Sequence[int], shown: Sequence[int], rest: np.ndarray, budget: int
 ) -> tuple[int, int]:
@@ -113,12 +87,6 @@ def _choose_sizes(
 
 def _thumbnail(images: Images, row: int, size: int) -> str | None:
     try:
-        pixels = resize_shorter(read_rgb(images.item(row), size_hint=size), size)
+        return base64.b64encode(small_picture(images.item(row), size, _QUALITY)).decode()
     except UnreadableImage:
         return None
-    height, width = (min(side, round(_LONGEST * size)) for side in pixels.shape[:2])
-    top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
-    file = io.BytesIO()
-    picture = Image.fromarray(np.ascontiguousarray(pixels[top : top + height, left : left + width]))
-    picture.save(file, format="WEBP", quality=_QUALITY, method=4)
-    return base64.b64encode(file.getvalue()).decode()

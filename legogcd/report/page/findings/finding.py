@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from legogcd.clustering.near_duplicates import Fingerprints
 from legogcd.report.page.grouped_images import GroupedImages
+
+__all__ = ["Finding", "FindingKind", "Fingerprints", "Search", "most_typical"]
 
 
 @dataclass(frozen=True)
@@ -16,9 +19,6 @@ class Finding:
     groups: tuple[int, ...]
     values: tuple[float, ...] = ()
 
-
-Fingerprints = Callable[[np.ndarray], np.ndarray]
-"""Bits [n, 63] of the pictures of some rows [n], all -1 where there is no picture."""
 
 Search = Callable[[GroupedImages, np.ndarray, Fingerprints], list[Finding]]
 """From the images, their features at length 1 [N, D], and the fingerprints of those it asks for."""
