@@ -5,17 +5,30 @@ from typing import Annotated
 
 import typer
 
+AS_PRINTED = "paper"
+
 
 def figures(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders, of one data set or of several.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[paper] RUN...",
+            help="Run folders, of one data set or of several; `paper` before them lays sheets out as the paper does.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
 ) -> None:
     """Draw the paper's figures of one or more runs, as PNG and SVG.
 
     Accuracy by epoch, Old accuracy of several runs, selected known samples, components, t-SNE and confidence. Runs of
     one method that differ in their seed only become one line with their mean. What the runs do not allow is said.
-    """
-    from legogcd.paper.figures import draw_figures
 
-    for path in draw_figures(runs, out, note=lambda line: typer.echo(line, err=True)):
+    With `legogcd figures paper RUN...` SimGCD and LegoGCD stand side by side as in the paper, all data sets on one
+    sheet, and its two illustrations are drawn too; a run folder called paper is given as ./paper.
+    """
+    from legogcd.paper.figures import draw_as_printed, draw_figures
+
+    as_printed = str(runs[0]) == AS_PRINTED
+    draw, folders = (draw_as_printed, runs[1:]) if as_printed else (draw_figures, runs)
+    for path in draw(folders, out, note=lambda line: typer.echo(line, err=True)):
         typer.echo(path)

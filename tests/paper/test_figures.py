@@ -21,7 +21,7 @@ from legogcd.cli.figures import figures
 from legogcd.collection import Collection, ImageFiles, Truth
 from legogcd.errors import UserError
 from legogcd.methods import METHODS
-from legogcd.paper.figures import draw_figures
+from legogcd.paper.figures import draw_as_printed, draw_figures
 from legogcd.paper.figures.curves import spread
 from legogcd.paper.figures.style import looks
 from legogcd.paper.figures.tsne import apart
@@ -66,7 +66,8 @@ def write_run(
         entry: dict[str, object] = {"epoch": epoch, "loss": 3.0, "terms": {}, "selected": {}, "selected_by_step": []}
         if method != "kmeans":
             share = (0.2 + 0.01 * (12 - lost)) * (1 - np.exp(-5 * done))
-            entry["selected"] = {"confident_known": int(images * 2 * share + random.normal(0, images / 200))}
+            entry["selected_by_step"] = [int(256 * share + random.normal(0, 2)) for _ in range(4)]
+            entry["selected"] = {"confident_known": sum(entry["selected_by_step"])}
         if scored:
             values = (all_ * rise, (old + 1.25 * lost * (1 - done)) * rise, new * rise)
             parts = zip(("all", "old", "new"), values, noise, strict=True)
@@ -82,6 +83,7 @@ def add_sample(
     spread: float = 0.6,
     per_class: int = 12,
     sure: float = 5.0,
+    logits: bool = True,
 ) -> Path:
     """Features in a cloud a class, and confidences."""
     random = np.random.default_rng(0)
@@ -95,7 +97,8 @@ def add_sample(
     centers = random.normal(0, 1, (len(names), 8))
     features = centers[classes[positions]] + random.normal(0, spread, (len(positions), 8))
     confidence = random.beta(sure, 1.2, len(classes))
-    write_sample(run, collection, truth, positions, features, classes, confidence)
+    logit = confidence[(classes < n_known) & (labels < 0)] * 0.5 + 0.2 if logits else None
+    write_sample(run, collection, truth, positions, features, classes, confidence, logit)
     return run
 
 
@@ -113,18 +116,23 @@ def words(path: Path) -> list[str]:
     return ["".join(node.itertext()) for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def drawn_of(runs: list[Path], out: Path, note: Callable[[str], None] = lambda line: None) -> dict[str, Figure]:
+def drawn_of(
+    runs: list[Path],
+    out: Path,
+    note: Callable[[str], None] = lambda line: None,
+    draw: Callable[..., Any] = draw_figures,
+) -> dict[str, Figure]:
     """The figures by name, without writing pictures."""
     drawn: list[Figure] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
-        paths = draw_figures(runs, out, note)
+        paths = draw(runs, out, note)
     return {path.stem: figure for path, figure in zip(paths, drawn, strict=True)}
 
 
 @pytest.fixture
 def draw(tmp_path: Path) -> Callable[..., dict[str, Figure]]:
-    return lambda runs, note=lambda line: None: drawn_of(runs, tmp_path / "out", note)
+    return lambda runs, note=lambda line: None, draw=draw_figures: drawn_of(runs, tmp_path / "out", note, draw)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +152,7 @@ def test_two_runs_give_every_figure_as_png_and_svg_titled_and_the_same_each_time
     said: list[str] = []
     paths = draw_figures(two, tmp_path / "out", said.append)
     curves = ["accuracy-legogcd", "accuracy-simgcd", "components", "old", "selected", "selected-max"]
-    assert stems(paths) == sorted([*curves, "tsne", "confidence"])
+    assert stems(paths) == sorted([*curves, "tsne", "confidence", "logit"])
     assert said == []
     for path in paths:
         if path.suffix == ".png":
@@ -167,18 +175,19 @@ def test_old_accuracy_tells_the_last_value_and_the_forgetting(two, drawn) -> Non
         assert f"{run.name} {100 * old[-1]:.1f}\nforgets {100 * (max(old) - old[-1]):.1f}" in texts
 
 
-def test_selected_counts_are_those_of_the_log(two, drawn) -> None:
+def test_selected_counts_are_those_of_a_batch_in_the_log(two, drawn) -> None:
     for run in two:
         entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        counts = [entry["selected"]["confident_known"] for entry in entries]
+        counts = [entry["selected"]["confident_known"] / len(entry["selected_by_step"]) for entry in entries]
         lines = [list(line.get_ydata()) for line in drawn["selected"].axes[0].lines]
         assert counts in lines
         assert any(bar.get_width() == max(counts) for bar in drawn["selected-max"].axes[0].patches)
 
 
-def test_medians_of_the_confidence_are_named(two, drawn) -> None:
-    for run, axes in zip(two, drawn["confidence"].axes, strict=True):
-        median = float(np.median(load_file(run / "sample.safetensors")["confidence"]))
+@pytest.mark.parametrize("quantity", ["confidence", "logit"])
+def test_medians_of_probabilities_and_logits_are_named(two, drawn, quantity: str) -> None:
+    for run, axes in zip(two, drawn[quantity].axes, strict=True):
+        median = float(np.median(load_file(run / "sample.safetensors")[quantity]))
         assert axes.lines[0].get_xdata()[0] == pytest.approx(median)
         assert f"median {median:.2f}" in [text.get_text() for text in axes.texts]
 
@@ -196,6 +205,88 @@ def test_tsne_shows_the_same_classes_in_the_same_colors_and_tells_known_from_nov
     assert names[0] == names[1]
     assert set(names[0][:5]) < set(BIRDS[:6])
     assert set(names[0][5:]) < set(BIRDS[6:])
+
+
+@pytest.fixture(scope="module")
+def printed(two: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+    """The paper's sheets of two data sets; the second has no sample."""
+    folder = tmp_path_factory.mktemp("printed")
+    cars = [write_run(folder / f"cars-{method}", method, name="Cars") for method in ("simgcd", "legogcd")]
+    return drawn_of([*two, *cars], folder / "out", draw=draw_as_printed)
+
+
+def test_sheets_are_those_of_the_paper(printed) -> None:
+    assert set(printed) == {
+        *("paper-framework", "paper-data", "paper-old", "paper-selected"),
+        *("paper-accuracy-CUB-200-2011", "paper-accuracy-Cars", "components-CUB-200-2011", "components-Cars"),
+        "paper-tsne-CUB-200-2011",
+    }
+
+
+def test_the_first_figure_has_both_methods_on_one_scale_and_tells_the_gain_on_old(two, printed) -> None:
+    figure = printed["paper-accuracy-CUB-200-2011"]
+    left, right = figure.axes
+    assert left.get_ylim() == right.get_ylim()
+    logs = [[json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()] for run in two]
+    for axes, log in zip((left, right), logs, strict=True):
+        for part in ("all", "old", "new"):
+            curve = [100 * entry[part] for entry in log]
+            assert any(
+                len(line.get_ydata()) == len(curve) and np.allclose(line.get_ydata(), curve) for line in axes.lines
+            )
+    gain = 100 * (logs[1][-1]["old"] - logs[0][-1]["old"])
+    assert f"Old at the last epoch {gain:+.1f}" in " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+
+
+def test_one_sheet_has_old_of_every_data_set(tmp_path: Path, draw) -> None:
+    names = [f"set {number}" for number in range(8)]
+    runs = [
+        write_run(tmp_path / f"{name}-{m}", m, name=name, epochs=3) for name in names for m in ("simgcd", "legogcd")
+    ]
+    panels = draw(runs, draw=draw_as_printed)["paper-old"].axes
+    assert [axes.get_title("left") for axes in panels] == names
+    assert {axes.get_subplotspec().get_topmost_subplotspec().get_geometry()[:2] for axes in panels} == {(2, 4)}
+    for axes, simgcd, legogcd in zip(panels, runs[::2], runs[1::2], strict=True):
+        last = [
+            100 * json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["old"] for run in (simgcd, legogcd)
+        ]
+        assert axes.get_title("right") == f"{last[0]:.1f} → {last[1]:.1f}"
+
+
+def test_tsne_has_the_distributions_beside_it(two, printed) -> None:
+    left, right, *beside = printed["paper-tsne-CUB-200-2011"].axes
+    assert [axes.get_title() for axes in (left, right)] == ["simgcd, seed 0", "legogcd, seed 0"]
+    for axes, quantity in zip(beside, ("confidence", "logit"), strict=True):
+        medians = [float(np.median(load_file(run / "sample.safetensors")[quantity])) for run in two]
+        told = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert told == [f"{run.name}, median {median:.2f}" for run, median in zip(two, medians, strict=True)]
+
+
+def test_sheets_that_runs_do_not_allow_are_told_and_the_illustrations_need_none(tmp_path: Path, draw) -> None:
+    said: list[str] = []
+    alone = draw([write_run(tmp_path / "legogcd", epochs=2, scored=False)], said.append, draw_as_printed)
+    assert set(alone) == {"paper-framework", "paper-data"}
+    assert [line.split(":")[0] for line in said] == [
+        "no paper-accuracy",
+        "no paper-selected",
+        "no components",
+        "no paper-tsne",
+    ]
+
+
+def test_the_word_paper_lays_out_sheets(two, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures([Path("paper"), *two], tmp_path / "out")
+    assert "paper-old.png" in capsys.readouterr().out
+    with pytest.raises(UserError, match="no run was given"):
+        figures([Path("paper")], tmp_path / "out")
+
+
+def test_samples_without_logits_are_told_and_the_probabilities_drawn(tmp_path: Path, draw) -> None:
+    said: list[str] = []
+    drawn = draw([add_sample(write_run(tmp_path / "legogcd", epochs=2), logits=False)], said.append)
+    assert "confidence" in drawn
+    assert "logit" not in drawn
+    assert any(line.startswith("no logits of legogcd") for line in said)
 
 
 def test_seeds_of_a_method_are_one_line_and_other_settings_are_another(tmp_path: Path, draw) -> None:
@@ -314,9 +405,10 @@ def _hard_runs(scene: str, folder: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.parametrize("layout", [draw_figures, draw_as_printed])
 @pytest.mark.parametrize("scene", ["every method", "one epoch, odd names", "settings", "seeds"])
-def test_no_text_is_cut_off_and_no_labels_overlap(tmp_path: Path, draw, scene: str) -> None:
-    for name, figure in draw(_hard_runs(scene, tmp_path)).items():
+def test_no_text_is_cut_off_and_no_labels_overlap(tmp_path: Path, draw, scene: str, layout: Callable[..., Any]) -> None:
+    for name, figure in draw(_hard_runs(scene, tmp_path), draw=layout).items():
         figure.draw_without_rendering()
         canvas = figure.bbox.padded(1)
         for axes in figure.axes:

@@ -6,14 +6,25 @@ from pathlib import Path
 from legogcd.errors import UserError
 from legogcd.paper.figures.accuracy_figures import draw_accuracy, draw_old, old_lines
 from legogcd.paper.figures.components import COMPONENTS, component_lines, draw_components
-from legogcd.paper.figures.confidence import draw_confidence
+from legogcd.paper.figures.distributions import CONFIDENCE, LOGIT, Quantity, draw_distribution
+from legogcd.paper.figures.illustrations import draw_data, draw_framework
+from legogcd.paper.figures.panels import (
+    BASELINE,
+    OURS,
+    Pair,
+    draw_old_sheet,
+    draw_selected_sheet,
+    draw_side_by_side,
+    draw_tsne_sheet,
+    pair_of,
+)
 from legogcd.paper.figures.runs import DataSet, PlottedLine, Run, data_sets, read_runs
 from legogcd.paper.figures.selected_samples import counted_lines, draw_selected, draw_selected_max
 from legogcd.paper.figures.style import styled
 from legogcd.paper.figures.tsne import FEWEST_IMAGES, draw_tsne
 from legogcd.run.figure_sample import SAMPLE, FigureSample, read_sample
 
-__all__ = ["draw_figures"]
+__all__ = ["draw_as_printed", "draw_figures"]
 Note = Callable[[str], None]
 
 
@@ -22,8 +33,7 @@ def draw_figures(runs: Sequence[Path], out: Path, note: Note = lambda line: None
 
     A figure that these runs do not allow is told to ``note`` with the reason, in one line.
     """
-    if out.exists() and not out.is_dir():
-        raise UserError(f"--out {out} is a file; give a folder")
+    _check_folder(out)
     read = read_runs(runs)
     missing: list[str] = []
     written: list[Path] = []
@@ -47,6 +57,68 @@ def draw_figures(runs: Sequence[Path], out: Path, note: Note = lambda line: None
     for line in missing:
         note(line)
     return written
+
+
+def draw_as_printed(runs: Sequence[Path], out: Path, note: Note = lambda line: None) -> list[Path]:
+    """Draw the sheets of the paper into ``out``: SimGCD beside LegoGCD, data sets together, and its illustrations.
+
+    As `draw_figures`, what these runs do not allow is told to ``note``.
+    """
+    _check_folder(out)
+    found = data_sets(read_runs(runs))
+    missing: list[str] = []
+    with styled():
+        written = [*draw_framework(out), *draw_data(out)]
+        scored = _pairs("paper-accuracy", found, [run for each in found for run in _old_runs(each)], missing)
+        for pair in scored:
+            written += draw_side_by_side(pair, out)
+        written += draw_old_sheet(scored, out) if scored else []
+        counted = [run for each in found for line in counted_lines(each) for run in line.runs]
+        pairs = _pairs("paper-selected", found, counted, missing)
+        written += draw_selected_sheet(pairs, out) if pairs else []
+        for dataset in found:
+            written += _components(dataset, out, missing)
+            written += _tsne_sheet(dataset, out, missing)
+    for line in missing:
+        note(line)
+    return written
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; give a folder")
+
+
+def _old_runs(dataset: DataSet) -> list[Run]:
+    return [run for line in old_lines(dataset) for run in line.runs]
+
+
+def _pairs(stem: str, datasets: Sequence[DataSet], runs: Sequence[Run], missing: list[str]) -> list[Pair]:
+    """What the paper compares, on every data set that has both; the others are told."""
+    pairs = []
+    for dataset in datasets:
+        pair = pair_of(dataset, runs)
+        if pair is None:
+            missing.append(
+                f"no {stem}{dataset.suffix}: it needs runs of {BASELINE} and of {' or '.join(OURS)} on {dataset.name}"
+                f"{', scored with truth' if stem == 'paper-accuracy' else ''}"
+            )
+        else:
+            pairs.append(pair)
+    return pairs
+
+
+def _tsne_sheet(dataset: DataSet, out: Path, missing: list[str]) -> list[Path]:
+    samples = {run: read_sample(run.folder) for run in dataset.runs if (run.folder / SAMPLE).is_file()}
+    enough = [run for run, sample in samples.items() if len(sample.features) >= FEWEST_IMAGES]
+    pair = pair_of(dataset, enough)
+    if pair is None or not _same_classes(*(samples[line.runs[0]] for line in pair.lines)):
+        missing.append(
+            f"no paper-tsne{dataset.suffix}: it needs runs of {BASELINE} and of {' or '.join(OURS)} on {dataset.name} "
+            f"with the same classes in their {SAMPLE}, {FEWEST_IMAGES} images or more; truth gives them"
+        )
+        return []
+    return draw_tsne_sheet(pair, samples, out)
 
 
 def _old(dataset: DataSet, out: Path, missing: list[str]) -> list[Path]:
@@ -87,7 +159,13 @@ def _sampled(dataset: DataSet, out: Path, missing: list[str]) -> list[Path]:
             f"no t-SNE and no confidence of {', '.join(without)}: no {SAMPLE}; it is written when truth is given"
         )
     samples = {run: read_sample(run.folder) for run in dataset.runs if run.name not in without}
-    return [*_tsne(dataset, samples, out, missing), *_confidence(dataset, samples, out, missing)]
+    for run, sample in samples.items():
+        if not CONFIDENCE.there(sample):
+            missing.append(f"no confidence of {run.name}: its truth names no unlabelled image of a known class")
+        elif not LOGIT.there(sample):
+            missing.append(f"no logits of {run.name}: it is from before they were kept")
+    drawn = _tsne(dataset, samples, out, missing)
+    return drawn + [path for each in (CONFIDENCE, LOGIT) for path in _distribution(each, dataset, samples, out)]
 
 
 def _tsne(dataset: DataSet, samples: dict[Run, FigureSample], out: Path, missing: list[str]) -> list[Path]:
@@ -107,12 +185,9 @@ def _tsne(dataset: DataSet, samples: dict[Run, FigureSample], out: Path, missing
     return draw_tsne(dataset, alike, samples, out) if alike else []
 
 
-def _confidence(dataset: DataSet, samples: dict[Run, FigureSample], out: Path, missing: list[str]) -> list[Path]:
-    for run, sample in samples.items():
-        if not sample.confidence.size:
-            missing.append(f"no confidence of {run.name}: its truth names no unlabelled image of a known class")
-    lines = dataset.lines_of(run for run, sample in samples.items() if sample.confidence.size)
-    return draw_confidence(dataset, _baseline_first(lines), samples, out) if lines else []
+def _distribution(quantity: Quantity, dataset: DataSet, samples: dict[Run, FigureSample], out: Path) -> list[Path]:
+    lines = dataset.lines_of(run for run, sample in samples.items() if quantity.there(sample))
+    return draw_distribution(quantity, dataset, _baseline_first(lines), samples, out) if lines else []
 
 
 def _same_classes(one: FigureSample, other: FigureSample) -> bool:
@@ -121,4 +196,4 @@ def _same_classes(one: FigureSample, other: FigureSample) -> bool:
 
 def _baseline_first(lines: Sequence[PlottedLine]) -> list[PlottedLine]:
     """What the others are shown beside comes first: SimGCD where it is there."""
-    return sorted(lines, key=lambda line: line.method != "simgcd")
+    return sorted(lines, key=lambda line: line.method != BASELINE)

@@ -62,7 +62,7 @@ def draw_old(dataset: DataSet, out: Path) -> list[Path]:
     )
     ends = []
     for number, line in enumerate(lines):
-        ends.append(End(*draw_line(axes, line, old, number), _forgetting_label(line), line.look))
+        ends.append(End(*draw_line(axes, line, old, number), forgetting_label(line), line.look))
         for run in line.runs:
             if len(known_part(run, old)[0]) > 1:
                 star(axes, *_best(run), line.look)
@@ -85,7 +85,7 @@ def _told(run: Run) -> str:
     return f"; ★\u00a0best Old {values.max():.1f} at epoch {_best(run)[0]:.0f}, forgetting {forgetting(values):.1f}"
 
 
-def _forgetting_label(line: PlottedLine) -> str:
+def forgetting_label(line: PlottedLine) -> str:
     last = f"{line.label} {mean_curve(line.runs, old)[1][-1]:.1f}"
     lost = [forgetting(values) for run in line.runs if len(values := known_part(run, old)[1]) > 1]
     if not lost:

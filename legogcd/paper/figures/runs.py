@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legogcd.errors import UserError
-from legogcd.methods import CONFIDENT, METHODS, check_method
+from legogcd.evaluation import selected_per_batch
+from legogcd.methods import METHODS, check_method
 from legogcd.paper.figures.style import PARTS, Look, looks, shorten
 from legogcd.run.config import RunConfig, read_config
 from legogcd.run.folder import CONFIG, METRICS, read_metrics
@@ -31,7 +32,7 @@ class Run:
     settings: Mapping[str, Any]  # what decides the outcome besides method and seed
     epochs: Curve  # [E]
     accuracy: Mapping[str, Curve]  # all, old, new: [E] in percent, NaN where not scored
-    selected: Curve  # [E] confident known views, NaN where not counted
+    selected: Curve  # [E] confident known views of a batch on average, NaN where not counted
 
     @property
     def scored(self) -> bool:
@@ -134,7 +135,7 @@ def _read_run(given: Path, folder: Path, name: str) -> Run:
     try:
         epochs = np.array([entry["epoch"] for entry in entries], float)
         accuracy = {part: 100 * _curve([entry.get(part) for entry in entries]) for part in PARTS}
-        selected = _curve([(entry.get("selected") or {}).get(CONFIDENT) for entry in entries])
+        selected = _curve([selected_per_batch(entry) for entry in entries])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UserError(f"{given} is not a run folder: {METRICS} is not what a run writes") from None
     dataset, method, settings = _dataset(config, folder), _short(config.method), _settings(config)

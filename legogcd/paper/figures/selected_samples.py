@@ -1,18 +1,17 @@
-"""How many confident known views there are: by epoch, and their maximum a data set."""
+"""How many confident known views a batch has, the unit of the paper's figure: by epoch, and the most per data set."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from legogcd.paper.figures.curves import End, draw_line, known_part, label_ends, selected, set_epochs, star
 from legogcd.paper.figures.runs import DataSet, PlottedLine, listed, methods_of
 from legogcd.paper.figures.style import new_figure, save_figure
 
-_UNIT = "confident known views an epoch"
+UNIT = "confident known views per batch"
 _PAPER = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}  # no grid behind a number
-_THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 
 def counted_lines(dataset: DataSet) -> list[PlottedLine]:
@@ -21,7 +20,7 @@ def counted_lines(dataset: DataSet) -> list[PlottedLine]:
 
 
 def draw_selected(dataset: DataSet, out: Path) -> list[Path]:
-    """``selected``: views of unlabelled images that are sure to show a known class, by epoch."""
+    """``selected``: views of unlabelled images that are sure to show a known class, of a batch, by epoch."""
     lines = counted_lines(dataset)
     several = any(len(line.runs) > 1 for line in lines)
     figure, (axes,) = new_figure(
@@ -34,13 +33,12 @@ def draw_selected(dataset: DataSet, out: Path) -> list[Path]:
     ends = []
     for number, line in enumerate(lines):
         end = draw_line(axes, line, selected, number)
-        ends.append(End(*end, f"{line.label}\nmax {np.mean(_maxima(line)):,.0f}", line.look))
+        ends.append(End(*end, f"{line.label}\nmax {np.mean(maxima_of(line)):,.1f}", line.look))
         for run in line.runs:
             epochs, values = known_part(run, selected)
             star(axes, epochs[values.argmax()], values.max(), line.look)
-    axes.set_ylabel(_UNIT)
-    axes.yaxis.set_major_formatter(_THOUSANDS)
-    axes.set_ylim(0, 1.08 * max(1, *(value for line in lines for value in _maxima(line))))
+    axes.set_ylabel(UNIT)
+    axes.set_ylim(0, 1.08 * max(1, *(value for line in lines for value in maxima_of(line))))
     set_epochs(axes, [run for line in lines for run in line.runs])
     label_ends(figure, [(axes, ends)])
     return save_figure(figure, out, f"selected{dataset.suffix}")
@@ -53,7 +51,7 @@ def draw_selected_max(datasets: Sequence[DataSet], out: Path) -> list[Path]:
     every = [line for _, lines in groups for line in lines]
     several = any(len(line.runs) > 1 for line in every)
     figure, panels = new_figure(
-        f"{listed([dataset.name for dataset, _ in groups])}: most high-confidence known samples of an epoch",
+        f"{listed([dataset.name for dataset, _ in groups])}: most high-confidence known samples per batch",
         f"{methods_of(every)}{_threshold(every)}{'; bar: mean, dots: seeds' if several else ''}",
         8,
         0.42 * sum(sizes) + 0.75 * len(groups) + 0.3,
@@ -61,7 +59,7 @@ def draw_selected_max(datasets: Sequence[DataSet], out: Path) -> list[Path]:
         height_ratios=[size + 0.6 for size in sizes],
     )
     for axes, (dataset, lines) in zip(panels, groups, strict=True):
-        most = [_maxima(line) for line in lines]
+        most = [maxima_of(line) for line in lines]
         for place, (line, maxima) in enumerate(zip(lines, most, strict=True)):
             axes.barh(place, np.mean(maxima), 0.68, color=line.look.color, edgecolor="white", hatch=line.look.hatch)
             if len(maxima) > 1:
@@ -69,7 +67,7 @@ def draw_selected_max(datasets: Sequence[DataSet], out: Path) -> list[Path]:
                     maxima, np.full(len(maxima), place), "o", color="black", markeredgecolor="white", markersize=5
                 )
             axes.annotate(
-                f"{np.mean(maxima):,.0f}",
+                f"{np.mean(maxima):,.1f}",
                 (max(maxima), place),
                 (6, 0),
                 textcoords="offset points",
@@ -81,15 +79,14 @@ def draw_selected_max(datasets: Sequence[DataSet], out: Path) -> list[Path]:
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set_xlim(0, 1.14 * max(max(map(max, most)), 1))
-        axes.xaxis.set_major_formatter(_THOUSANDS)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
         if len(groups) > 1:
             axes.set_title(dataset.name, loc="left", fontsize=11)
-    panels[-1].set_xlabel(_UNIT)
+    panels[-1].set_xlabel(UNIT)
     return save_figure(figure, out, "selected-max")
 
 
-def _maxima(line: PlottedLine) -> list[float]:
+def maxima_of(line: PlottedLine) -> list[float]:
     return [float(np.nanmax(selected(run))) for run in line.runs]
 
 

@@ -107,6 +107,12 @@ def new_figure(
     title: str, subtitle: str, width: float, height: float, rows: int = 1, columns: int = 1, **panels: Any
 ) -> tuple[Figure, list[Any]]:
     """A figure with a bold title and a subtitle, wrapped to ``width``, above panels ``height`` inches high in all."""
+    figure = titled_figure(title, subtitle, width, height)
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **panels).flat)
+
+
+def titled_figure(title: str, subtitle: str, width: float, height: float) -> Figure:
+    """As `new_figure`, its panels still to be laid out."""
     figure = Figure(figsize=(width, height))
     canvas = FigureCanvasAgg(figure)
     margin, gap = 0.12, 0.08
@@ -125,7 +131,7 @@ def new_figure(
         written.set_position((margin / width, 1 - top / whole))
     below = (0, 0, 1, height / whole)
     figure.set_layout_engine(ConstrainedLayoutEngine(rect=below, w_pad=margin, h_pad=margin))
-    return figure, list(figure.subplots(rows, columns, squeeze=False, **panels).flat)
+    return figure
 
 
 def save_figure(figure: Figure, out: Path, stem: str) -> list[Path]:

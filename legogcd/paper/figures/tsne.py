@@ -60,14 +60,20 @@ def _draw_pair(
         5.7 + (0.2 * max(sample.n_known, len(sample.names) - sample.n_known) if _numbered(sample) else 0),
         columns=len(pair),
     )
-    names = []
-    for axes, (line, run) in zip(panels, pair, strict=True):
-        _scatter(axes, samples[run], points[run])
-        axes.set_title(f"{line.label}, seed {run.seed}", fontsize=11, fontweight="bold")
-        names.append((axes, _names(axes, samples[run], points[run])))
-    _key(figure, sample, most=36 if len(pair) == 1 else 60)
-    _move_apart(figure, names)
+    names = [scatter(axes, one, samples, points) for axes, one in zip(panels, pair, strict=True)]
+    key(figure, sample, most=36 if len(pair) == 1 else 60)
+    move_apart(figure, names)
     return save_figure(figure, out, stem)
+
+
+def scatter(
+    axes: Any, shown: tuple[PlottedLine, Run], samples: dict[Run, FigureSample], points: dict[Run, Points]
+) -> tuple[Any, list[Any]]:
+    """One run's points on ``axes``, its classes named; returns the axes with the names, which may still overlap."""
+    line, run = shown
+    _scatter(axes, samples[run], points[run])
+    axes.set_title(f"{line.label}, seed {run.seed}", fontsize=11, fontweight="bold")
+    return axes, _names(axes, samples[run], points[run])
 
 
 def _colors(sample: FigureSample) -> list[str]:
@@ -102,7 +108,7 @@ def _numbered(sample: FigureSample) -> bool:
     return any(len(name) > _LONGEST_NAME for name in sample.names)
 
 
-def _key(figure: Figure, sample: FigureSample, most: int) -> None:
+def key(figure: Figure, sample: FigureSample, most: int) -> None:
     """What ● and ✚ mean, and, where numbers stand for names, the names: known ones left, novel ones right."""
     kinds = [("known", "o", range(sample.n_known)), ("novel", "P", range(sample.n_known, len(sample.names)))]
     if not _numbered(sample):
@@ -170,7 +176,7 @@ def densest(points: Points) -> Points:
     return np.asarray(points[np.sort(distances, axis=1)[:, len(points) // 2].argmin()])
 
 
-def _move_apart(figure: Figure, names: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+def move_apart(figure: Figure, names: Sequence[tuple[Any, Sequence[Any]]]) -> None:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes, texts in names:
