@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 
@@ -17,13 +16,18 @@ def scoring(truth: Truth) -> Callable[[Collection, np.ndarray], Scores]:
 
     Training can call it without being given the truth.
     """
+    return _Scoring(truth)
 
-    @lru_cache(maxsize=1)  # a collection is scored every epoch; its truth is encoded once
-    def scorer(collection: Collection) -> Scorer:
-        return Scorer(truth.encode_unlabelled(collection), collection.n_known)
 
-    def score(collection: Collection, predicted: np.ndarray) -> Scores:
-        scores = scorer(collection)(predicted)
+class _Scoring:
+    """What `scoring` returns; an object, so that it can go to other processes."""
+
+    def __init__(self, truth: Truth) -> None:
+        self.truth = truth
+        self._last: tuple[Collection, Scorer] | None = None
+
+    def __call__(self, collection: Collection, predicted: np.ndarray) -> Scores:
+        if self._last is None or self._last[0] is not collection:  # scored every epoch; its truth is encoded once
+            self._last = collection, Scorer(self.truth.encode_unlabelled(collection), collection.n_known)
+        scores = self._last[1](predicted)
         return {name: None if math.isnan(value) else round(value, 6) for name, value in scores.items()}
-
-    return score

@@ -31,6 +31,10 @@ class Method(nn.Module):
         """features [2, B, D] of two views, labels [B] (-1 = unlabelled), index [B] in the collection."""
         raise TypeError(f"{type(self).__name__} does not train")
 
+    def row_by_row(self) -> list[nn.Module]:
+        """Parts that a step gives [2, B, D] and that treat every row alone: several processes may share the rows."""
+        return []
+
     def after_step(self) -> None:
         """Put in order what the optimizer moved, where the method asks for it."""
 

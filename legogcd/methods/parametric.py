@@ -61,6 +61,9 @@ class Parametric(Method):
         """What the prototypes see of the features [..., D]: here all there is."""
         return features
 
+    def row_by_row(self) -> list[nn.Module]:
+        return [self.projector]
+
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
         seen = self.seen(features)
         views = TwoViews(

@@ -33,8 +33,9 @@ import numpy as np
 import pandas as pd
 
 from legogcd.collection.group_names import class_names
-from legogcd.edits.edit import Confirm, Edit, Undo
+from legogcd.edits.edit import Aside, Confirm, Edit, Redo, Undo
 from legogcd.edits.log import EditLog
+from legogcd.edits.names import ASIDE
 from legogcd.edits.phrases import described, log_lines, outcome_line
 from legogcd.edits.state import State
 from legogcd.run.discovery import read_predictions
@@ -72,6 +73,12 @@ class Categories:
         state = read_state(folder)
         return cls.called([state.now(name) for name in class_names(known, n_classes)])
 
+    @property
+    def status(self) -> np.ndarray:
+        """known, novel, or rejected for a category that was set aside [C]."""
+        aside = np.array([name == ASIDE and not known for name, known in zip(self.names, self.known, strict=True)])
+        return np.where(aside, "rejected", np.where(self.known, "known", "novel"))
+
     def belief(self, probabilities: np.ndarray) -> np.ndarray:
         """Probabilities of prototypes [N, K] as those of categories [N, C]: prototypes of one category add up."""
         if len(self.names) == len(self.of_prototype):
@@ -83,20 +90,20 @@ class Categories:
 
 def read_edits(folder: Path) -> list[Edit]:
     """The whole log of a run, edits that were taken back too; number n is line n."""
-    return _log_of(folder).edits()
+    return log_of(folder).edits()
 
 
 def read_state(folder: Path) -> State:
     """Where every image of a run is now."""
-    return _log_of(folder).state()
+    return log_of(folder).state()
 
 
 def append_edit(folder: Path, edit: Edit) -> Edit:
     """Check an edit against the current state and write it to the run's log; returns it as it was written."""
-    return _log_of(folder).append(edit)
+    return log_of(folder).append(edit)
 
 
-def _log_of(folder: Path) -> EditLog:
+def log_of(folder: Path) -> EditLog:
     """The run's log, followed since it was first asked for: edits that were replayed once are not replayed again."""
     status = run_file(folder, PREDICTIONS).stat()
     return _followed(folder.absolute(), (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
@@ -126,6 +133,11 @@ def confirmation(folder: Path, categories: Sequence[str] = (), images: Sequence[
     return read_state(folder).confirmation(categories, images)
 
 
+def setting_aside(folder: Path, categories: Sequence[str] = (), images: Sequence[str] = ()) -> Aside:
+    """The edit that sets all images of ``categories``, and ``images``, aside."""
+    return read_state(folder).setting_aside(categories, images)
+
+
 def edit_lines(folder: Path) -> list[str]:
     """The run's edits with their numbers, for people."""
     return log_lines(read_edits(folder))
@@ -136,4 +148,7 @@ def summary_line(folder: Path, edit: Edit) -> str:
     if isinstance(edit, Undo):
         assert edit.of is not None
         return f"took back edit {edit.of}: {described(read_edits(folder)[edit.of - 1])}"
+    if isinstance(edit, Redo):
+        assert edit.of is not None
+        return f"made edit {edit.of} again: {described(read_edits(folder)[edit.of - 1])}"
     return f"{outcome_line(edit, read_state(folder))}; undo with: legogcd undo {shlex.quote(str(folder))}"

@@ -63,15 +63,19 @@ def _fields(method: str) -> Mapping[str, Any]:
     return method_entry(method).recipe.model_fields
 
 
-def run_comparison(comparison: Comparison, out: Path, display: Quiet) -> list[Result]:
-    """Run what ``out`` does not have yet, each run in a process of its own; leave the table there."""
+def run_comparison(comparison: Comparison, out: Path, display: Quiet, prepared: bool = False) -> list[Result]:
+    """Run what ``out`` does not have yet, each run in a process of its own; leave the table there.
+
+    ``prepared``: the views are kept already.
+    """
     runs = [(method, seed) for seed in comparison.seeds for method in comparison.methods]
     jobs = [comparison.job_of(*run) for run in runs]
     for job in jobs:
         _ = job.recipe  # a wrong name or setting is said before anything long
     book = ResultBook(out / RESULTS)
     wanted = [_key(comparison, job) for job in jobs]
-    prepare(jobs[0], display)  # the kept views are made once, and in nobody's time
+    if not prepared:
+        prepare(jobs[0], display)  # the kept views are made once, and in nobody's time
     for number, (job, key) in enumerate(zip(jobs, wanted, strict=True), start=1):
         if book.find(**key):
             continue
@@ -113,4 +117,4 @@ def _key(comparison: Comparison, job: Job) -> dict[str, Any]:
 
 
 def _run(job: Job, truth: Truth, key: dict[str, Any], folder: Path, shown: bool) -> Result:
-    return scored_run(job, truth, key, folder, Screen() if shown else Quiet())[0]
+    return scored_run(job, truth, key, folder, Screen(notes=False) if shown else Quiet())[0]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from legogcd.collection.differences import CollectionRecord, what_differs
+from legogcd.edits.edit import Text
 from legogcd.errors import UserError
 from legogcd.files import parse_json, write_text
 from legogcd.run.folder import COLLECTION, CONFIG, run_file
@@ -23,7 +24,9 @@ class ImagesRecord(BaseModel):
     root: str | None = None  # None: they were given from Python
     count: int = Field(ge=0)
     labelled: int = Field(ge=0)
+    trained_on: int | None = None  # None: all of them
     unreadable: dict[str, str] = {}
+    set_aside: tuple[Text, ...] = ()  # images that show nothing of the collection: left out
     digests: dict[str, str | int] = {}  # of names, sizes, times and labels: what a run was made of
 
 
@@ -41,6 +44,7 @@ class RunConfig(BaseModel):
     weights: str  # fingerprint of the backbone's
     kept_in: str = ""  # the folder of the cache with the views the run used; empty where none were kept
     known: tuple[str, ...]
+    estimated: tuple[int, int] | None = None  # the interval of the number of categories, where it is an estimate
     images: ImagesRecord
     label_type: Literal["int", "str"] = "str"
 
@@ -57,6 +61,9 @@ class RunConfig(BaseModel):
 
     def as_json(self) -> dict[str, Any]:
         dumped = self.model_dump(mode="json", exclude={"options"})
+        del dumped["images"]["set_aside"]  # what is usual is not said
+        if self.images.set_aside:
+            dumped["images"]["set_aside"] = list(self.images.set_aside)  # pydantic would replace what is not UTF-8
         return {**dumped, "options": self.options.recorded()}
 
 

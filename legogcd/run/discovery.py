@@ -12,7 +12,7 @@ from legogcd.collection.group_names import class_names
 from legogcd.csv_text import read_rows, write_rows
 from legogcd.errors import UserError
 from legogcd.run.folder import PREDICTIONS, run_file
-from legogcd.wording import printable
+from legogcd.wording import counted, printable
 
 COLUMNS = ("path", "category", "status", "confidence", "predicted")
 STATUSES = ("labelled", "known", "novel")
@@ -77,8 +77,8 @@ class Discovery:
         groups = len({predicted for predicted in self.predicted[self.labels < 0] if predicted >= len(self.known)})
         return (
             f"{len(self.names)} images: {status.get('labelled', 0)} labelled, "
-            f"{status.get('known', 0)} found in {len(self.known)} known classes, "
-            f"{status.get('novel', 0)} in {groups} new groups"
+            f"{status.get('known', 0)} found in {counted(len(self.known), 'known class')}, "
+            f"{status.get('novel', 0)} in {counted(groups, 'new group')}"
         )
 
 

@@ -12,8 +12,19 @@ from legogcd.training.files import read_metrics as read_log
 CONFIG, PREDICTIONS, CALIBRATION = "config.json", "predictions.csv", "calibration.json"
 EDITS, REPORT = "edits.jsonl", "report.html"
 COLLECTION, SKIPPED = "collection.csv", "skipped.csv"
+NEAR_DUPLICATES, STRANGERS = "near_duplicates.csv", "strangers.json"
 LOCK = ".lock"
-SEALED = (CONFIG, COLLECTION, SKIPPED, METRICS, MODEL, CALIBRATION, PREDICTIONS)  # what a manifest has digests of
+SEALED = (  # what a manifest has digests of
+    CONFIG,
+    COLLECTION,
+    SKIPPED,
+    NEAR_DUPLICATES,
+    METRICS,
+    MODEL,
+    CALIBRATION,
+    STRANGERS,
+    PREDICTIONS,
+)
 CURVES, GROUPS, CLASS_COUNT = "curves.png", "groups.png", "classes.png"
 
 __all__ = [
@@ -29,10 +40,12 @@ __all__ = [
     "MANIFEST",
     "METRICS",
     "MODEL",
+    "NEAR_DUPLICATES",
     "PREDICTIONS",
     "REPORT",
     "SEALED",
     "SKIPPED",
+    "STRANGERS",
     "TIMING",
     "check_free",
     "read_metrics",

@@ -1,6 +1,7 @@
 """A job, and what it needs before anything is trained: a backbone, views at hand, unreadable images left out."""
 
-from dataclasses import dataclass, replace
+from collections import deque
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -8,21 +9,26 @@ import numpy as np
 import torch
 
 from legogcd.clustering import directions
-from legogcd.collection import UNLABELLED, Collection, ImageFiles
+from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
 from legogcd.collection.differences import CollectionRecord
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.methods import Method, Recipe, build_method, check_method
 from legogcd.run.config import ImagesRecord, RunConfig
+from legogcd.run.engines import engine_for
 from legogcd.run.model import Model
+from legogcd.run.near_duplicates import Copies, find_sets, remember_sets, remembered_sets
 from legogcd.run.options import RunOptions
 from legogcd.run.runtime import Runtime, open_runtime
+from legogcd.training.draw import trained_images
 from legogcd.training.held_out import hold_out
 from legogcd.training.loop import LabelledViews, Learner
 from legogcd.vision.backbones import Backbone, load_backbone
 from legogcd.vision.views.encode import Encoder
 from legogcd.vision.views.opening import OpenedViews, open_views
 from legogcd.wording import left_out
+
+SET_ASIDE = "set aside in an earlier round"
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Job:
     collection: Collection
     options: RunOptions
     name: str = ""  # of the collection, for titles
+    set_aside: frozenset[str] = frozenset()  # images that a person said show nothing of the collection
+    estimated: tuple[int, int] | None = None  # between what the number of classes is likely to be, if it is an estimate
 
     @property
     def n_classes(self) -> int:
@@ -46,6 +54,11 @@ class Job:
     @cached_property
     def recipe(self) -> Recipe:
         return self.options.chosen_recipe()
+
+    def check(self) -> None:
+        """Say what cannot work before anything long: a wrong name or setting, counts that contradict each other."""
+        _ = self.method, self.recipe
+        self.collection.check(self.n_classes)
 
     def changed(self, **options: Any) -> "Job":
         """The same job with other options."""
@@ -67,12 +80,42 @@ class Prepared:
     backbone: Backbone
     opened: OpenedViews
     collection: Collection
-    rows: torch.Tensor  # [N] the collection's images among all of the job's
+    rows: torch.Tensor  # [N] the collection's images among those whose views were opened
+    looked_at: Images  # the images whose views were opened
+    rest: np.ndarray  # positions among all of the job's images of those that are sorted and not learned from
+    copies: Copies = field(init=False)  # near-duplicates, once `find_copies` has looked for them
+
+    def __post_init__(self) -> None:
+        self.copies = Copies.none(len(self.collection))
+
+    def find_copies(self, display: Quiet) -> None:
+        """Find the near-duplicates, where they count as one; what kept views were searched for before is remembered."""
+        if self.job.options.protocol.near_duplicates != "as-one":
+            return
+        processes, rows, labels = self.runtime.processes, self.rows.numpy(), self.collection.labels
+        sets = remembered_sets(self.opened.folder, rows) if processes.first else None
+        if not processes.agreed(int(sets is not None)):
+            views = LabelledViews(self.opened.source, self.rows, torch.from_numpy(labels))
+            batches = self.learner(Method()).evaluation_features(views)
+            if processes.first:
+                sets = find_sets(self.collection, batches, display)
+                remember_sets(self.opened.folder, rows, sets)
+            else:
+                deque(batches, maxlen=0)  # the part of this process in making them
+        found = torch.from_numpy(Copies.of_sets(sets or (), labels).stands_in)
+        copies = Copies(processes.sent({"stands in": found})["stands in"].numpy())
+        unlabelled = int((labels[copies.distinct] < 0).sum())
+        if copies.extra and unlabelled < self.job.n_classes - self.collection.n_known:
+            display.warn("hardly any two images differ: all of them count, though most look like copies of one photo")
+        else:
+            self.copies = copies
 
     @cached_property
     def held_out(self) -> np.ndarray:
         """Positions of the labelled images whose labels training does not see."""
-        return hold_out(self.collection.labels, self.job.options.protocol.held_out, self.job.options.seed)
+        labels = np.full_like(self.collection.labels, UNLABELLED)
+        labels[self.copies.distinct] = self.collection.labels[self.copies.distinct]
+        return hold_out(labels, self.job.options.protocol.held_out, self.job.options.seed)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -83,10 +126,17 @@ class Prepared:
 
     @property
     def views(self) -> LabelledViews:
+        """What is sorted: all images."""
         return LabelledViews(self.opened.source, self.rows, torch.from_numpy(self.labels))
 
+    @property
+    def learned_from(self) -> LabelledViews:
+        """What is learned from: of near-duplicates one."""
+        distinct = torch.from_numpy(self.copies.distinct)
+        return LabelledViews(self.opened.source, self.rows[distinct], torch.from_numpy(self.labels)[distinct])
+
     def learner(self, method: Method) -> Learner:
-        return Learner(self.backbone.tail, method, self.runtime)
+        return Learner(self.backbone.tail, method, self.runtime, self.runtime.processes)
 
     def directions(self, positions: np.ndarray | None = None) -> np.ndarray:
         """The untrained features at length 1 [n, D], of all images or of those at some positions."""
@@ -94,7 +144,7 @@ class Prepared:
 
     @property
     def unreadable(self) -> dict[str, str]:
-        names = self.job.collection.images.names
+        names = self.looked_at.names
         return {names[row]: reason for row, reason in sorted(self.opened.unreadable.items())}
 
     def model(self) -> Model:
@@ -114,7 +164,8 @@ class Prepared:
     def skipped(self) -> dict[str, str]:
         """Why files beside the images, and images, were left out."""
         images = self.job.collection.images
-        return {**(images.skipped if isinstance(images, ImageFiles) else {}), **self.unreadable}
+        aside = dict.fromkeys(sorted(self.job.set_aside & {*images.names}), SET_ASIDE)
+        return {**(images.skipped if isinstance(images, ImageFiles) else {}), **self.unreadable, **aside}
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -139,11 +190,14 @@ class Prepared:
             weights=self.backbone.fingerprint(),
             kept_in=self.opened.kept_in,
             known=collection.known,
+            estimated=job.estimated,
             images=ImagesRecord(
                 root=str(images.root) if isinstance(images, ImageFiles) else None,
-                count=len(collection),
+                count=len(collection) + len(self.rest),
+                trained_on=len(collection) if len(self.rest) else None,
                 labelled=int(collection.labelled.sum()),
                 unreadable=self.unreadable,
+                set_aside=tuple(sorted(job.set_aside & {*images.names})),
                 digests=self.record.digests(),
             ),
         )
@@ -156,13 +210,28 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     backbone = load_backbone(options.backbone, image_size=options.image_size, train_blocks=options.train_blocks)
     backbone = backbone.to(runtime.device)
     display.note(f"{options.backbone} on {runtime.describe()}")
-    images = job.collection.images
+    collection, rest = _parted(job)
+    images = collection.images
     encoder = Encoder(backbone, runtime.device, runtime.precision, full_decode=options.protocol.decode == "full")
-    opened = open_views(encoder, images, options.view_storage(), display)
-    rows = [row for row in range(len(images)) if row not in opened.unreadable]
-    prepared = Prepared(job, runtime, backbone, opened, job.collection.keep(rows), torch.tensor(rows))
+    storage = options.view_storage()
+    if runtime.processes.count > 1:  # all must come to the same number of views, also while the disk fills up
+        storage = replace(storage, disk_budget=runtime.processes.agreed(storage.budget()))
+    opened = open_views(encoder, images, storage, display, engine_for(options))
+    rows = [row for row, name in enumerate(images.names) if row not in opened.unreadable and name not in job.set_aside]
+    prepared = Prepared(job, runtime, backbone, opened, collection.keep(rows), torch.tensor(rows), images, rest)
     if prepared.unreadable:
         display.warn(left_out(prepared.unreadable))
     if not rows:
         raise UserError("none of the images can be read")
     return prepared
+
+
+def _parted(job: Job) -> tuple[Collection, np.ndarray]:
+    """What is learned from, and the positions of the images that are only sorted."""
+    collection, count = job.collection, job.options.train_on
+    if count is None or count >= len(collection):
+        return collection, np.zeros(0, np.int64)
+    chosen = trained_images(collection.labels, count, job.options.seed)
+    rest = np.setdiff1d(np.arange(len(collection)), chosen)
+    aside = [name in job.set_aside for name in collection.images.names] if job.set_aside else []
+    return collection.keep(chosen), rest[~np.array(aside)[rest]] if aside else rest

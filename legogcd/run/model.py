@@ -12,10 +12,11 @@ from torch import Tensor
 from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
+from legogcd.evaluation.strangers import Strangers, nearest_distance
 from legogcd.files import parse_json, write_text
 from legogcd.methods import Method, build_method, check_method, method_entry
 from legogcd.run.config import RunConfig, read_config
-from legogcd.run.folder import CALIBRATION, CONFIG, MANIFEST, MODEL, run_file
+from legogcd.run.folder import CALIBRATION, CONFIG, MANIFEST, MODEL, STRANGERS, run_file
 from legogcd.run.manifest import read_manifest
 from legogcd.run.runtime import Runtime, open_runtime
 from legogcd.run.trust import trusted_backbone
@@ -41,6 +42,7 @@ class Model:
     runtime: Runtime
     calibration: Calibration = field(default_factory=Calibration)
     full_decode: bool = False  # images are read as they were for training
+    strangers: Strangers | None = None  # what is usual; None where too few images, or an older version, could tell
 
     @property
     def encoder(self) -> Encoder:
@@ -62,6 +64,10 @@ class Model:
         """Class probabilities [N, K], calibrated, known classes first; an unreadable image is the caller's mistake."""
         return np.concatenate([self.classify(batch) for batch in self._readable(images)])
 
+    def distances(self, images: Images) -> Iterator[np.ndarray]:
+        """The score of strangers, batch by batch [n]; an unreadable image is the caller's mistake."""
+        return (self.distance(batch) for batch in self._readable(images))
+
     def _readable(self, images: Images) -> Iterator[Tensor]:
         for batch in self.batches(images):
             for row, reason in batch.unreadable.items():
@@ -73,6 +79,12 @@ class Model:
         """Calibrated class probabilities [n, K] of features [n, D]."""
         self.method.eval()
         return self.calibration.temper(self.method.probabilities(features).cpu().numpy())
+
+    @torch.no_grad()
+    def distance(self, features: Tensor) -> np.ndarray:
+        """How far features [n, D] are from the nearest category [n]: the score of strangers."""
+        self.method.eval()
+        return nearest_distance(self.method.logits(features).cpu().numpy())
 
     def classify_array(self, features: np.ndarray) -> np.ndarray:
         """Calibrated class probabilities [N, K] of features [N, D] in memory."""
@@ -111,7 +123,10 @@ def load_run(
     load_model(loaded.tail, method, load_tensors(path)[0])
     calibration = read_calibration(folder)
     full = protocol.decode == "full"
-    model = Model(loaded, method, config.known, config.n_classes, protocol.kept_dtype, runtime, calibration, full)
+    strangers = read_strangers(folder)
+    model = Model(
+        loaded, method, config.known, config.n_classes, protocol.kept_dtype, runtime, calibration, full, strangers
+    )
     return model, config
 
 
@@ -127,4 +142,29 @@ def read_calibration(folder: Path) -> Calibration:
         sound = False
     if not sound:
         raise UserError(f"{path} is not a calibration this version can read")
+    return found
+
+
+def write_strangers(folder: Path, strangers: Strangers | None) -> None:
+    """strangers.json of a run, where enough images tell what is usual."""
+    if strangers is None:
+        (folder / STRANGERS).unlink(missing_ok=True)
+        return
+    content = {"images": strangers.images, "quantiles": list(strangers.quantiles)}
+    write_text(folder / STRANGERS, json.dumps(content) + "\n")
+
+
+def read_strangers(folder: Path) -> Strangers | None:
+    """strangers.json of a run; None where it has none, as runs of older versions."""
+    if not (folder / STRANGERS).exists() and STRANGERS not in read_manifest(folder):
+        return None
+    path = run_file(folder, STRANGERS)
+    try:
+        content = parse_json(path.read_bytes())
+        found = Strangers(int(content["images"]), tuple(float(value) for value in content["quantiles"]))
+        sound = len(found.quantiles) > 1 and bool((np.diff(found.quantiles) >= 0).all())
+    except (TypeError, ValueError, KeyError):
+        sound = False
+    if not sound:
+        raise UserError(f"{path} is not what a run writes about strangers")
     return found

@@ -10,49 +10,62 @@ from legogcd.collection import (
     find_images,
     from_folders,
     from_labels,
+    from_sidecars,
     read_labels,
     read_truth,
     unlabelled,
 )
 from legogcd.collection.differences import CollectionRecord, what_differs
+from legogcd.collection.folder_search import NO_RAW_READER
 from legogcd.errors import UserError
+from legogcd.run.arguments import FOLDERS, SIDECARS, check_labels
+from legogcd.run.backbone_choice import Ask, with_chosen_backbone
 from legogcd.run.categories import confirmed_labels, current
+from legogcd.run.config import read_config
 from legogcd.run.folder import COLLECTION, run_file
 from legogcd.run.job import Job
 from legogcd.run.options import LabelOptions, RunOptions
-from legogcd.wording import counted
+from legogcd.wording import counted, some_of
 
-FOLDERS = "folders"  # what --labels says where the folders' names are the labels
 Note = Callable[[str], None]
 
 
 def open_job(
-    images: Path, labels: LabelOptions, options: RunOptions, note: Note, from_run: Path | None = None
+    images: Path,
+    labels: LabelOptions,
+    options: RunOptions,
+    note: Note,
+    from_run: Path | None = None,
+    ask: Ask | None = None,
 ) -> tuple[Job, Truth | None]:
-    """A job on the images of a folder, and the truth; its number of classes is known, or ``auto``."""
-    found = _find(images, note)
+    """A job on the images of a folder or archive, and the truth; its number of classes is known, or ``auto``.
+
+    ``ask`` is asked whether a backbone may be downloaded, where the options leave the choice to us.
+    """
+    check_labels(labels, options, from_run)
+    options = with_chosen_backbone(options, note, ask)
+    found, set_aside = _find(images, options.cache, note), frozenset[str]()
     if from_run is not None:
         collection, truth = _next_round(found, labels, from_run, note)
-    elif labels.labels is not None:
-        collection, truth = _labelled(found, labels, note)
+        set_aside = _set_aside(from_run)
     else:
-        raise UserError("--labels is needed: a CSV with columns path,label, or folders; or --from RUN")
+        collection, truth = _labelled(found, labels, note)
     n_classes = options.n_classes
     if n_classes is None and from_run is not None:
-        n_classes = int(current(from_run)["category"].nunique())
-    if n_classes is None and truth is not None and labels.labels == FOLDERS:
+        now = current(from_run)
+        n_classes = int(now["category"][now["status"] != "rejected"].nunique())
+    if n_classes is None and truth is not None and labels.labels in (FOLDERS, SIDECARS):
         n_classes = truth.n_classes(collection)
-    if n_classes is None:
-        raise UserError(
-            "--classes is needed: how many categories there are in all, known and new, or auto to estimate it"
-        )
-    return Job(collection, options.changed(n_classes=n_classes), images.resolve().name), truth
+    return Job(collection, options.changed(n_classes=n_classes), images.resolve().name, set_aside), truth
 
 
-def _find(images: Path, note: Note) -> ImageFiles:
-    found = find_images(images)
+def _find(images: Path, cache: Path | None, note: Note) -> ImageFiles:
+    found = find_images(images, cache, note)
     if found.ignored:
         note(f"{counted(found.ignored, 'file')} passed over: not an image by name")
+    unread = [name for name, reason in found.skipped.items() if reason == NO_RAW_READER]
+    if unread:
+        note(f"{counted(len(unread), 'file')} passed over: {NO_RAW_READER}: {some_of(unread, 3)}")
     return found
 
 
@@ -60,21 +73,16 @@ def _labelled(found: ImageFiles, labels: LabelOptions, note: Note) -> tuple[Coll
     """The images with the labels of a file or of their folders."""
     assert labels.labels is not None
     truth = _truth(found, labels, note)
-    if labels.labels != FOLDERS:
-        if labels.known is not None:
-            raise UserError("--known goes with --labels folders; a labels file names the known classes itself")
-        return from_labels(found, read_labels(Path(labels.labels), found)), truth
+    if labels.labels not in (FOLDERS, SIDECARS):
+        return from_labels(found, read_labels(Path(labels.labels), found, note)), truth
     names = [name.strip() for name in (labels.known or "").split(",") if name.strip()]
-    collection, folder_truth = from_folders(found, names, labels.labelled_share)
-    return collection, truth or folder_truth
+    source = from_folders if labels.labels == FOLDERS else from_sidecars
+    collection, own_truth = source(found, names, labels.labelled_share)
+    return collection, truth or own_truth
 
 
 def _next_round(found: ImageFiles, labels: LabelOptions, run: Path, note: Note) -> tuple[Collection, Truth | None]:
     """The images with the labels a run was given and those confirmed in it; a labels file may add to them."""
-    if labels.labels == FOLDERS:
-        raise UserError(
-            "--labels folders does not go with --from: its labels come from RUN; a CSV file may add to them"
-        )
     there, confirmed = set(found.names), confirmed_labels(run)
     gone = len(confirmed.keys() - there)
     if gone:
@@ -82,11 +90,17 @@ def _next_round(found: ImageFiles, labels: LabelOptions, run: Path, note: Note) 
     merged = {path: label for path, label in confirmed.items() if path in there}
     for sentence in _changed_since(found, run, merged.keys()):
         note(f"since {run} was made: {sentence}; their labels are used all the same")
-    added = read_labels(Path(labels.labels), found) if labels.labels is not None else {}
+    added = read_labels(Path(labels.labels), found, note) if labels.labels is not None else {}
     for path, label in added.items():
         if merged.setdefault(path, label) != label:
             raise UserError(f"{path} is {merged[path]!r} in {run} and {label!r} in {labels.labels}; settle which it is")
     return from_labels(found, merged), _truth(found, labels, note)
+
+
+def _set_aside(run: Path) -> frozenset[str]:
+    """The images that were set aside in a run, or in those it came from."""
+    now = current(run)
+    return frozenset(now["path"][now["status"] == "rejected"]) | {*read_config(run).images.set_aside}
 
 
 def _changed_since(found: ImageFiles, run: Path, names: Set[str]) -> list[str]:
@@ -102,7 +116,7 @@ def _changed_since(found: ImageFiles, run: Path, names: Set[str]) -> list[str]:
 def _truth(found: ImageFiles, labels: LabelOptions, note: Note) -> Truth | None:
     if labels.truth is None:
         return None
-    truth = read_truth(labels.truth, found)
+    truth = read_truth(labels.truth, found, note)
     if truth.unmatched:
         note(f"{counted(truth.unmatched, 'image')} of {labels.truth} not there: not scored")
     return truth

@@ -22,7 +22,8 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "fp32", "bf16"]
 KeptDtype = Literal["bf16", "fp16", "fp32", "int8"]
 Decode = Literal["fast", "full"]
-Group = Literal["labels", "classes", "training", "backbone", "views", "machine"]
+NearDuplicates = Literal["as-one", "apart"]
+Group = Literal["labels", "classes", "training", "backbone", "views", "machine", "engine"]
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
@@ -33,12 +34,14 @@ class RunProtocol(NamedTuple):
     precision: Precision
     kept_dtype: KeptDtype
     decode: Decode
+    near_duplicates: NearDuplicates
 
 
-_OURS = RunProtocol(held_out=0.1, precision="auto", kept_dtype="bf16", decode="fast")
-_PUBLISHED = RunProtocol(held_out=0.0, precision="fp32", kept_dtype="fp32", decode="full")
+_OURS = RunProtocol(held_out=0.1, precision="auto", kept_dtype="bf16", decode="fast", near_duplicates="as-one")
+_PUBLISHED = RunProtocol(held_out=0.0, precision="fp32", kept_dtype="fp32", decode="full", near_duplicates="apart")
 _DINO = ("facebook/dino-vitb16",)  # the published backbone, by the names it has here
 _PUBLISHED_SIZE = 224
+AUTO_BACKBONE = "auto"
 
 
 def option(
@@ -140,7 +143,10 @@ class LabelOptions(Options):
     """Which labels a collection on disk has, and where the truth is that scores it."""
 
     labels: str | None = option(
-        None, "CSV with columns path,label (paths relative to IMAGES), or `folders`: see --known.", "labels"
+        None,
+        "CSV with columns path,label (paths relative to IMAGES); `folders`: see --known; `cls`: .cls files beside the "
+        "images, as WebDataset has them.",
+        "labels",
     )
     known: str | None = option(
         None, "With --labels folders: the sub-folders taken as known, like owl,hawk,finch.", "labels"
@@ -186,10 +192,24 @@ class RunOptions(Options):
         ge=0,
         lt=1,
     )
+    near_duplicates: NearDuplicates | None = option(
+        None,
+        "as-one: copies and versions of one photo count once and get one answer; apart: every file counts. Default: "
+        "as-one, or apart with a published recipe.",
+        "training",
+    )
+    train_on: int | None = option(
+        None,
+        "Learn from so many images, all labelled ones among them, and sort the others without keeping anything of "
+        "them: for collections whose views do not fit on the disk. Default: all.",
+        "training",
+        ge=2,
+    )
     seed: int = option(0, "Same seed, same machine, same bytes.", "training")
     backbone: str = option(
         "efficientnet-lite0",
-        "A name from `legogcd backbones`, a Hugging Face id, a model folder or a DINO .pth file.",
+        "A name from `legogcd backbones`, a Hugging Face id, a model folder or a DINO .pth file; `auto` takes DINOv2 "
+        "where it is on this machine, and asks before it downloads anything.",
         "backbone",
     )
     image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone", ge=1, le=4096)
@@ -230,6 +250,16 @@ class RunOptions(Options):
         "machine",
     )
     threads: int | None = option(None, "CPU threads; default: all cores.", "machine", ge=1)
+    engine: Literal["local", "ray"] = option(
+        "local",
+        "Who encodes and trains: this machine, or a Ray cluster whose machines all see --cache and --out.",
+        "engine",
+        recorded=False,
+    )
+    ray_address: str | None = option(
+        None, "Where Ray is; default: RAY_ADDRESS, or a Ray of its own on this machine.", "engine", recorded=False
+    )
+    workers: int = option(1, "Processes that train together with --engine ray.", "engine", recorded=False, ge=1)
 
     @field_validator("n_classes", mode="before")
     @classmethod
@@ -307,6 +337,7 @@ class RunOptions(Options):
             f"precision {precision or protocol.precision}": (precision or protocol.precision) != "fp32",
             f"views kept as {protocol.kept_dtype}": protocol.kept_dtype != "fp32",
             "large images decoded at a fraction of their size": protocol.decode != "full",
+            "near-duplicates count as one": protocol.near_duplicates != "apart",
             f"changed: {', '.join(f'{name}={value}' for name, value in changed.items())}": bool(changed),
         }
         return (*(words for words, differs in found.items() if differs), *method_entry(self.method_name).departures)
@@ -318,6 +349,13 @@ class RunOptions(Options):
         single = {"epochs": self.epochs, "start": self.start}
         changed = self.settings | {name: value for name, value in single.items() if value is not None}
         return choose_recipe(self.recipe, self.method_name, self.backbone, changed)
+
+    def check_recipe(self) -> None:
+        """Say what is wrong with a method's, a recipe's or a setting's name, before anything long."""
+        from legogcd.methods import check_method
+
+        check_method(self.method_name)
+        self.chosen_recipe()
 
     def view_storage(self) -> "ViewStorage":
         """How views are kept."""

@@ -4,24 +4,31 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from legogcd.clustering.candidates import candidate_groups
 from legogcd.collection import UNLABELLED, Images
 from legogcd.display import Quiet
 from legogcd.evaluation.collapse import collapse_of_table
+from legogcd.evaluation.strangers import FALSE_ALARMS
 from legogcd.run.categories import Categories
 from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.model import Model, load_run
-from legogcd.run.prediction_tables import open_table
+from legogcd.run.prediction_tables import STRANGER_GROUP, open_table
 from legogcd.vision.features import stored_states
 from legogcd.vision.views.opening import ViewStorage, open_views
 from legogcd.wording import counted
 
-COLUMNS = ("path", "category", "status", "confidence", "unsure")
+COLUMNS = ("path", "category", "status", "confidence", "unsure", "stranger", "strangeness")
+NO_STRANGERS = (
+    "this run has no strangers.json (it is of an older version, or had too few images to learn from): which images "
+    "belong to no category is not said"
+)
 
 
 @dataclass
@@ -30,28 +37,42 @@ class Predicted:
 
     counts: Counter[str] = field(default_factory=Counter)
     unsure: int = 0
+    strangers: int | None = None  # None: the run cannot tell
+    groups: int | None = None  # of strangers, where that was asked for
     unreadable: dict[str, str] = field(default_factory=dict)
 
     def add(self, table: pd.DataFrame) -> None:
         self.counts.update(table["status"])
         self.unsure += int(table["unsure"].sum())
+        if not table["stranger"].isna().any():
+            self.strangers = (self.strangers or 0) + int(table["stranger"].sum())
 
     def summary(self) -> str:
         """One line for people."""
         total = counted(sum(self.counts.values()), "image")
-        return f"{total}: {self.counts['known']} known, {self.counts['novel']} novel; {self.unsure} unsure"
+        line = f"{total}: {self.counts['known']} known, {self.counts['novel']} novel; {self.unsure} unsure"
+        if self.strangers is not None:
+            line += f"; {counted(self.strangers, 'stranger')}, which look like none of the categories"
+        if self.groups is not None:
+            line += f", in {counted(self.groups, 'candidate group')}"
+        return line
 
 
 class Predictor:
     """A trained model with the names its classes have: prototypes that were merged count as one category."""
 
-    def __init__(self, model: Model, categories: Categories) -> None:
-        self.model, self.categories = model, categories
+    def __init__(self, model: Model, categories: Categories, false_alarms: float = FALSE_ALARMS) -> None:
+        self.model, self.categories, self.false_alarms = model, categories, false_alarms
 
     def tables(self, images: Images, unreadable: dict[str, str]) -> Iterator[pd.DataFrame]:
         """The columns ``COLUMNS`` for one batch of images after the other; unreadable ones are noted and left out."""
+        for table, _ in self.batches(images, unreadable):
+            yield table
+
+    def batches(self, images: Images, unreadable: dict[str, str]) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+        """The same, each with the images' features [n, D]."""
         names = np.array(self.categories.names, dtype=object)
-        status = np.where(self.categories.known, "known", "novel")
+        status = self.categories.status
         for batch in self.model.batches(images):
             unreadable |= {images.names[row]: reason for row, reason in batch.unreadable.items()}
             if not batch.rows:
@@ -59,21 +80,32 @@ class Predictor:
             belief = self.categories.belief(self.model.classify(batch.features))  # [n, C]
             best = belief.argmax(axis=1)
             confidence = belief[np.arange(len(best)), best]
-            yield pd.DataFrame(
+            table = pd.DataFrame(
                 {
                     "path": [images.names[row] for row in batch.rows],
                     "category": names[best],
                     "status": status[best],
                     "confidence": np.round(confidence.astype(float), 4),
                     "unsure": self.model.calibration.unsure(confidence),
+                    **self._strangers(self.model.distance(batch.features)),
                 }
             )
+            yield table, batch.features.cpu().numpy()
+
+    def _strangers(self, distances: np.ndarray) -> dict[str, Any]:
+        """The columns about strangers, empty where the run cannot tell."""
+        usual = self.model.strangers
+        if usual is None:
+            return {"stranger": pd.array([None] * len(distances), "boolean"), "strangeness": np.nan}
+        strange = usual.strangers(distances, self.false_alarms)
+        return {"stranger": strange, "strangeness": np.round(usual.strangeness(distances), 4)}
 
 
 def open_predictor(
     run: Path,
     *,
     unsure_below: float | None = None,
+    false_alarms: float = FALSE_ALARMS,
     backbone: str | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -82,7 +114,7 @@ def open_predictor(
     model, _ = load_run(run, backbone, device, threads)
     if unsure_below is not None:
         model.calibration = replace(model.calibration, threshold=unsure_below)
-    return Predictor(model, Categories.of_run(run, model.known, model.n_classes))
+    return Predictor(model, Categories.of_run(run, model.known, model.n_classes), false_alarms)
 
 
 def predict_run(
@@ -91,6 +123,8 @@ def predict_run(
     out: Path,
     *,
     unsure_below: float | None = None,
+    false_alarms: float = FALSE_ALARMS,
+    group_strangers: bool = False,
     backbone: str | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -98,20 +132,48 @@ def predict_run(
 ) -> Predicted:
     """Sort other images with the model of a finished run into a table, CSV, JSON lines or Parquet by ``out``'s ending.
 
-    The table appears when it is whole. ``unsure_below`` replaces the threshold that was found on held-out labels.
+    The table appears when it is whole. ``unsure_below`` replaces the threshold that was found on held-out labels;
+    ``false_alarms`` is the share of images of the run's categories that may be called strangers. With
+    ``group_strangers`` the column stranger_group has candidate groups of them; the table is in memory then.
     """
     display, found = display or Quiet(), Predicted()
-    with open_table(out) as write:
+    with open_table(out, group_strangers) as write:
         collapsed = run_collapsed(run)
         if collapsed:
             display.warn(f"in {run} {collapsed}")
-        predictor = open_predictor(run, unsure_below=unsure_below, backbone=backbone, device=device, threads=threads)
+        predictor = open_predictor(
+            run,
+            unsure_below=unsure_below,
+            false_alarms=false_alarms,
+            backbone=backbone,
+            device=device,
+            threads=threads,
+        )
+        if predictor.model.strangers is None:
+            display.warn(NO_STRANGERS)
+        held: list[tuple[pd.DataFrame, np.ndarray]] = []
         with display.counting("sorting images", len(images)) as progress:
-            for table in predictor.tables(images, found.unreadable):
-                write(table)
+            for table, features in predictor.batches(images, found.unreadable):
                 found.add(table)
+                if group_strangers:
+                    held.append((table, features[table["stranger"].fillna(False).to_numpy(bool)]))
+                else:
+                    write(table)
                 progress(sum(found.counts.values()) + len(found.unreadable))
+        if held:
+            grouped, found.groups = _with_groups(held)
+            write(grouped)
     return found
+
+
+def _with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
+    """Tables as one, with candidate groups of the strangers, whose features were held; and how many groups."""
+    table = pd.concat([each for each, _ in held], ignore_index=True)
+    groups = candidate_groups(np.concatenate([features for _, features in held]))
+    names = np.array([None, *(f"stranger-{number + 1:03d}" for number in range(groups.max(initial=-1) + 1))], object)
+    table[STRANGER_GROUP] = None
+    table.loc[table["stranger"].fillna(False).astype(bool), STRANGER_GROUP] = names[groups + 1]
+    return table, len(names) - 1
 
 
 def run_collapsed(run: Path) -> str | None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from legogcd.csv_text import csv_line, escape_name
 from legogcd.errors import UserError
 from legogcd.files import replacing
+from legogcd.run.arguments import TABLE_SUFFIXES, check_table
 
 Write = Callable[[pd.DataFrame], None]
 _SCHEMA = pa.schema(
@@ -20,40 +21,50 @@ _SCHEMA = pa.schema(
         ("status", pa.string()),
         ("confidence", pa.float64()),
         ("unsure", pa.bool_()),
+        ("stranger", pa.bool_()),
+        ("strangeness", pa.float64()),
     ]
 )
+STRANGER_GROUP = "stranger_group"
 
 
 @contextmanager
-def _csv(path: Path) -> Iterator[Write]:
+def _csv(path: Path, schema: pa.Schema) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(csv_line(_SCHEMA.names))
+        file.write(csv_line(schema.names))
 
         def write(table: pd.DataFrame) -> None:
-            confidence = [f"{value:.4f}" for value in table["confidence"]]
-            unsure = ["true" if value else "false" for value in table["unsure"]]
-            names = (table[name].tolist() for name in ("path", "category", "status"))
-            file.writelines(map(csv_line, zip(*names, confidence, unsure, strict=True)))
+            columns = [map(_cell, table[name].tolist()) for name in schema.names]
+            file.writelines(map(csv_line, zip(*columns, strict=True)))
+
+        yield write
+
+
+def _cell(value: str | bool | float | None) -> str:
+    """A value as text, as in ``true`` and ``0.9730``; nothing where there is none."""
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return ""
+    return str(value).lower() if isinstance(value, bool) else f"{value:.4f}"
+
+
+@contextmanager
+def _json_lines(path: Path, schema: pa.Schema) -> Iterator[Write]:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+
+        def write(table: pd.DataFrame) -> None:
+            _named(table)[schema.names].to_json(file, orient="records", lines=True, force_ascii=False)
 
         yield write
 
 
 @contextmanager
-def _json_lines(path: Path) -> Iterator[Write]:
-    with open(path, "w", encoding="utf-8", newline="") as file:
+def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
+    with pq.ParquetWriter(path, schema) as writer:
 
         def write(table: pd.DataFrame) -> None:
-            _named(table).to_json(file, orient="records", lines=True, force_ascii=False)
-
-        yield write
-
-
-@contextmanager
-def _parquet(path: Path) -> Iterator[Write]:
-    with pq.ParquetWriter(path, _SCHEMA) as writer:
-
-        def write(table: pd.DataFrame) -> None:
-            writer.write_table(pa.Table.from_pandas(_named(table), _SCHEMA, preserve_index=False))
+            writer.write_table(pa.Table.from_pandas(_named(table), schema, preserve_index=False))
 
         yield write
 
@@ -63,27 +74,21 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(path=table["path"].map(escape_name))
 
 
-FORMATS: dict[str, Callable[[Path], AbstractContextManager[Write]]] = {
-    ".csv": _csv,
-    ".jsonl": _json_lines,
-    ".parquet": _parquet,
-}
-
-
-def check_format(out: Path) -> None:
-    """Refuse a file whose ending says nothing, or that cannot be written, before anything long."""
-    if out.suffix.lower() not in FORMATS:
-        raise UserError(f"--out {out}: expected a file that ends in {', '.join(FORMATS)}")
-    if out.is_dir():
-        raise UserError(f"--out {out} is a folder; give a file")
+FORMATS: dict[str, Callable[[Path, pa.Schema], AbstractContextManager[Write]]] = dict(
+    zip(TABLE_SUFFIXES, (_csv, _json_lines, _parquet), strict=True)
+)
 
 
 @contextmanager
-def open_table(out: Path) -> Iterator[Write]:
-    """A function that appends to the table ``out``, which takes its place when all is written."""
-    check_format(out)
+def open_table(out: Path, grouped: bool = False) -> Iterator[Write]:
+    """A function that appends to the table ``out``, which takes its place when all is written.
+
+    With ``grouped`` there is one more column, the strangers' groups.
+    """
+    check_table(out)
+    schema = _SCHEMA.append(pa.field(STRANGER_GROUP, pa.string())) if grouped else _SCHEMA
     try:
-        with replacing(out) as temporary, FORMATS[out.suffix.lower()](temporary) as write:
+        with replacing(out) as temporary, FORMATS[out.suffix.lower()](temporary, schema) as write:
             yield write
     except OSError as error:
         raise UserError(f"cannot write {str(out)!r}: {error.strerror}") from None

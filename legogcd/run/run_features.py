@@ -1,7 +1,7 @@
 """Trained features of a finished run's images: from the views it kept, or encoded again."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def run_features(
     The views that the run kept serve as long as they are there, whatever became of the images.
     """
     display = display or Quiet()
-    found = _kept(config, len(files), ViewStorage(cache=cache).folder, display.warn)
+    found = _kept(config, files.names, ViewStorage(cache=cache).folder, display.warn)
     if found is None:
         return _encoded(model, files, display)
     kept, rows = found
@@ -60,7 +60,7 @@ def _encoded(model: Model, files: ImageFiles, display: Quiet) -> RunFeatures:
 
 
 def _kept(
-    config: RunConfig, n_images: int, cache: Path, warn: Callable[[str], None]
+    config: RunConfig, names: Sequence[str], cache: Path, warn: Callable[[str], None]
 ) -> tuple[KeptViews, torch.Tensor] | None:
     """The run's kept views and the rows its images have in them, if the cache still holds them."""
     if not _FOLDER.fullmatch(config.kept_in) or not (cache / config.kept_in).is_dir():
@@ -71,4 +71,8 @@ def _kept(
         warn(f"{damage}; encoding again")
         return None
     rows = [row for row in range(kept.n_images) if row not in kept.unreadable]
-    return (kept, torch.tensor(rows)) if len(rows) == n_images else None
+    if config.images.set_aside:
+        in_order = sorted({*names, *config.images.set_aside})  # as the images of a folder are
+        wanted = {*names} if len(in_order) == len(rows) else set()
+        rows = [row for row, name in zip(rows, in_order, strict=False) if name in wanted]
+    return (kept, torch.tensor(rows)) if len(rows) == len(names) else None

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from accelerate.state import AcceleratorState
 from torch import Tensor
 
 from legogcd.errors import UserError
+from legogcd.training.processes import Processes, open_processes
 from legogcd.vision.views.encode import autocast
 
 LIMIT = "ONEDNN_MAX_CPU_ISA"
@@ -26,6 +27,7 @@ class Runtime:
 
     accelerator: Accelerator
     precision: str
+    processes: Processes = field(default_factory=Processes)
 
     @property
     def device(self) -> torch.device:
@@ -41,7 +43,8 @@ class Runtime:
     def describe(self) -> str:
         count = torch.get_num_threads()
         threads = f", {count} thread{'s' * (count > 1)}" if self.device.type == "cpu" else ""
-        return f"{self.device.type}{threads}, {self.precision}"
+        others = f", one of {self.processes.count} processes" if self.processes.count > 1 else ""
+        return f"{self.device.type}{threads}, {self.precision}{others}"
 
 
 def open_runtime(device: str = "auto", precision: str = "auto", threads: int | None = None) -> Runtime:
@@ -62,7 +65,7 @@ def open_runtime(device: str = "auto", precision: str = "auto", threads: int | N
         precision = "bf16" if _multiplies_bf16(accelerator.device) else "fp32"
     elif precision == "bf16" and accelerator.device.type == "cpu" and _claims_amx() and not survives_bf16():
         raise UserError("this CPU says it multiplies bf16 but crashes when it does; use --precision fp32")
-    return Runtime(accelerator, precision)
+    return Runtime(accelerator, precision, open_processes(accelerator.device))
 
 
 def _multiplies_bf16(device: torch.device) -> bool:

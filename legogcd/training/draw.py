@@ -61,6 +61,17 @@ def proportional_batches(labels: Tensor, batch_size: int, generator: torch.Gener
 DRAWS = {"balanced": balanced_batches, "proportional": proportional_batches}  # a recipe's `batches`, by name
 
 
+def trained_images(labels: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Positions of ``count`` images to learn from, ascending: all labelled ones and others at random.
+
+    >>> trained_images(np.array([-1, 0, -1, -1, 1, -1]), 3, seed=0).size
+    3
+    """
+    labelled, others = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
+    chosen = np.random.default_rng((seed, len(labels))).permutation(others)[: max(count - len(labelled), 0)]
+    return np.sort(np.concatenate([labelled, chosen]))
+
+
 def clustering_images(labels: np.ndarray, seed: int, most: int = MOST_CLUSTERED) -> np.ndarray:
     """Positions of the images that are clustered: all, or a random part that keeps labelled ones of each class.
 

@@ -1,7 +1,7 @@
 """The loop: draw two views, descend; after an epoch, say what happened. PAPER section 2 in one screen."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import DRAWS, clustering_images, epoch_generator
 from legogcd.training.optimizer import rate_at, set_rate
-from legogcd.vision.features import Compute, features, on_device, stacked, stored_states
+from legogcd.training.processes import Processes
+from legogcd.vision.features import EVALUATION_BATCH, Compute, features, on_device, stacked, stored_states
 from legogcd.vision.tail import TailInput
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.source import ViewSource
@@ -30,13 +31,17 @@ class LabelledViews:
     labels: Tensor  # [N], -1 = unlabelled
 
     def pairs(
-        self, recipe: Recipe, generator: torch.Generator, device: torch.device
+        self, recipe: Recipe, generator: torch.Generator, device: torch.device, processes: Processes
     ) -> Iterator[tuple[Tensor, TailInput]]:
-        """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead."""
+        """An epoch's draws: positions [B], and two views of each image [2·B, ...]; kept ones are fetched ahead.
+
+        The draws are those of all processes together; the views are of this process's part of the images.
+        """
 
         def drawn() -> Iterator[tuple[Tensor, TailInput]]:
             for batch in DRAWS[recipe.batches](self.labels, recipe.batch_size, generator):
-                yield batch, on_device(self.source.pair(self.rows[batch], generator), device)
+                part = processes.part(len(batch))
+                yield batch, on_device(self.source.pair(self.rows[batch], generator, part), device)
 
         return ahead(drawn()) if isinstance(self.source, KeptViews) else drawn()
 
@@ -48,17 +53,37 @@ class Learner:
     tail: nn.Module
     method: Method
     compute: Compute
+    processes: Processes = field(default_factory=Processes)
 
     def evaluation_features(self, views: LabelledViews, positions: Tensor | None = None) -> Iterator[Tensor]:
         """The evaluation views' features in batches [n, D], of all images or of those at some positions."""
-        rows = views.rows if positions is None else views.rows[positions]
-        for batch in features(self.tail, stored_states(views.source, rows, self.compute.device), self.compute):
-            yield batch.features
+        parts = torch.split(views.rows if positions is None else views.rows[positions], EVALUATION_BATCH)
+
+        def made(places: Sequence[int]) -> Iterator[Tensor]:
+            rows = torch.cat([parts[place] for place in places]) if places else views.rows[:0]
+            states = stored_states(views.source, rows, self.compute.device)
+            return (batch.features for batch in features(self.tail, states, self.compute))
+
+        return self.processes.in_turns(made, [len(part) for part in parts])
 
     def features(self, views: LabelledViews, positions: np.ndarray | None = None) -> np.ndarray:
         """The evaluation views' features [N, D], of all images or of those at some positions."""
         chosen = None if positions is None else torch.from_numpy(positions)
         return stacked(self.evaluation_features(views, chosen))
+
+    def settle(
+        self,
+        decide: Callable[[np.ndarray, np.ndarray, int], None],
+        views: LabelledViews,
+        chosen: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ) -> None:
+        """Let the method decide, once for all processes, from features and labels of the chosen images."""
+        found = self.features(views, chosen)
+        if self.processes.first:
+            decide(found, labels[chosen], seed)
+        self.processes.share(self.method)
 
     @torch.no_grad()
     def predict(self, views: LabelledViews) -> np.ndarray:
@@ -84,13 +109,16 @@ def train(
     ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it. A method that
     trains nothing has one entry, of epoch 0.
     """
-    tail, method, compute = learner.tail, learner.method, learner.compute
+    tail, method, compute, processes = learner.tail, learner.method, learner.compute, learner.processes
+    by_rows = method.row_by_row()
+    if recipe.epochs and min(recipe.batch_size, len(views.labels)) < processes.count:
+        raise UserError(f"{processes.count} processes cannot share a batch of {recipe.batch_size}; start fewer of them")
 
     def after(metrics: Metrics) -> None:
         ready = method.predicts_while_training
         if not ready and metrics["epoch"] == recipe.epochs:
             chosen = clustering_images(views.labels.numpy(), seed)
-            method.finish(learner.features(views, chosen), views.labels.numpy()[chosen], seed)
+            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed)
             ready = True
         if score is not None and ready:
             metrics |= score(learner.predict(views))
@@ -105,17 +133,21 @@ def train(
         set_rate(optimizer, rate_at(recipe, epoch))
         generator = epoch_generator(seed, epoch)
         log = EpochLog(epoch)
-        for batch, state in views.pairs(recipe, generator, compute.device):
-            labels = views.labels[batch].to(compute.device)
-            with compute.autocast():
-                pair = tail(state).unflatten(0, (2, len(batch)))  # [2, B, D]
-                step = method.step(pair, labels, epoch, batch.to(compute.device))
-            optimizer.zero_grad(set_to_none=True)
-            compute.backward(step.loss)
-            optimizer.step()
-            method.after_step()
-            log.add(step)
+        with processes.by_rows(by_rows):
+            for batch, state in views.pairs(recipe, generator, compute.device, processes):
+                labels = views.labels[batch].to(compute.device)
+                with compute.autocast():
+                    own = tail(state).unflatten(0, (2, -1))  # [2, this process's part of B, D]
+                    pair = processes.whole(own, len(batch))  # [2, B, D]
+                    step = method.step(pair, labels, epoch, batch.to(compute.device))
+                optimizer.zero_grad(set_to_none=True)
+                compute.backward(step.loss)
+                processes.add_gradients([tail, *by_rows])
+                optimizer.step()
+                method.after_step()
+                log.add(step)
         log.check_finite(recipe.learning_rate)
+        processes.share(tail, method)  # the same but for rounding that differs between machines
         after(log.metrics())
 
 

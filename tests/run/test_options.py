@@ -26,6 +26,7 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
     "start": st.sampled_from([None, "random", "kmeans"]),
     "settings": st.dictionaries(st.sampled_from(["beta", "threshold"]), st.sampled_from(["1", "0.5"])),
     "held_out": st.floats(0, 0.9),
+    "near_duplicates": st.sampled_from(["as-one", "apart"]),
     "seed": st.integers(0, 10**6),
     "backbone": st.sampled_from(["efficientnet-lite0", "some folder/it's"]),
     "image_size": st.integers(32, 512),
@@ -39,6 +40,10 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
     "device": st.sampled_from(["auto", "cpu"]),
     "precision": st.sampled_from(["auto", "fp32"]),
     "threads": st.none() | st.integers(1, 64),
+    "train_on": st.none() | st.integers(2, 10**8),
+    "engine": st.sampled_from(["local", "ray"]),
+    "ray_address": st.none() | st.just("head:6379"),
+    "workers": st.integers(1, 64),
 }
 
 

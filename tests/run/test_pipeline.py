@@ -32,7 +32,7 @@ TINY = {
     "projector_out": 16,
 }
 FILES = (
-    *("calibration.json", "collection.csv", "config.json", "manifest.json"),
+    *("calibration.json", "collection.csv", "config.json", "manifest.json", "near_duplicates.csv", "strangers.json"),
     *("metrics.jsonl", "model.safetensors", "predictions.csv", "skipped.csv"),
 )
 

@@ -1,0 +1,60 @@
+"""Mistakes in what was given that can be seen without loading anything: said first, in one line."""
+
+import os
+from pathlib import Path
+
+from legogcd.collection.archives import is_archive
+from legogcd.errors import UserError
+from legogcd.run.options import LabelOptions, RunOptions
+
+FOLDERS = "folders"  # what --labels says where the folders' names are the labels
+SIDECARS = "cls"  # where they stand in .cls files beside the images
+TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
+"""Endings of the tables that are written."""
+
+
+def check_images(images: Path, single: bool = False) -> None:
+    """Refuse what is no folder of images, no archive and, unless a ``single`` file will do, no image."""
+    if not images.exists():
+        raise UserError(f"the image folder {str(images)!r} does not exist")
+    if not (images.is_dir() or single or is_archive(images)):
+        raise UserError(f"{str(images)!r} is a file; give the folder that holds the images, or a .zip or .tar of them")
+
+
+def check_labels(labels: LabelOptions, options: RunOptions, from_run: Path | None = None) -> None:
+    """Refuse labels and numbers of classes that are missing, are not there or contradict each other."""
+    if labels.labels is None and from_run is None:
+        raise UserError("--labels is needed: a CSV with columns path,label, or folders; or --from RUN")
+    of_images = labels.labels in (FOLDERS, SIDECARS)
+    if of_images and from_run is not None:
+        raise UserError(
+            f"--labels {labels.labels} does not go with --from: its labels come from RUN; a CSV file may add to them"
+        )
+    if labels.known is not None and not of_images:
+        raise UserError("--known goes with --labels folders; a labels file names the known classes itself")
+    for path in (labels.truth, None if of_images else labels.labels):
+        if path is not None and not Path(path).is_file():
+            raise UserError(f"cannot read {str(path)!r}: there is no such file")
+    if options.n_classes is None and from_run is None and not of_images:
+        raise UserError(
+            "--classes is needed: how many categories there are in all, known and new, or auto to estimate it"
+        )
+
+
+def check_run(run: Path) -> None:
+    """Refuse a folder that no run can be in."""
+    if not (run / "config.json").is_file():
+        raise UserError(f"{run} does not hold a finished run: config.json is missing")
+
+
+def check_table(out: Path, overwrite: bool = True) -> None:
+    """Refuse a table whose ending says nothing, that cannot be written, or that would take the place of another."""
+    if out.suffix.lower() not in TABLE_SUFFIXES:
+        raise UserError(f"--out {out}: expected a file that ends in {', '.join(TABLE_SUFFIXES)}")
+    if out.is_dir():
+        raise UserError(f"--out {out} is a folder; give a file")
+    if out.exists() and not overwrite:
+        raise UserError(f"--out {out} is there already; give another name, or --overwrite to replace it")
+    parent = next(path for path in out.absolute().parents if path.exists())
+    if not os.access(parent, os.W_OK):
+        raise UserError(f"cannot write to {parent}; give another --out")

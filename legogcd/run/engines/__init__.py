@@ -1,0 +1,13 @@
+"""Who does the work: this process with its threads, or a Ray cluster. Shards are the unit either way."""
+
+from legogcd.run.options import RunOptions
+from legogcd.vision.views.store import Engine, here
+
+
+def engine_for(options: RunOptions) -> Engine:
+    """What encodes the shards that are missing."""
+    if options.engine == "local":
+        return here
+    from legogcd.run.engines.ray import RayEngine
+
+    return RayEngine(options.ray_address).encode

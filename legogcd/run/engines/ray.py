@@ -1,0 +1,133 @@
+"""Work on a Ray cluster: shards are encoded by actors that Ray restarts, training runs under Ray Train.
+
+What travels back is how many images are done, never a shard: shards go to the cache, which all machines must see. They
+are the checkpoint: a shard that is there is not made again, whoever was killed.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from legogcd.errors import UserError
+from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.shards import Shard
+from legogcd.vision.views.store import Progress, encode_unless_taken
+
+OBJECT_STORE = 512 << 20  # bytes of a local Ray: the backbone and the names of the images lie there, nothing else
+WAITING = 2  # shards given to an actor at once: the next is there when it is done, and no queue builds up
+RESTARTS = 5  # of the processes that train, before it is given up
+
+
+def load_ray() -> Any:
+    """Ray, where it is installed."""
+    try:
+        import ray
+    except ImportError:
+        raise UserError("--engine ray needs Ray, which is not installed: pip install 'legogcd[ray]'") from None
+    return ray
+
+
+@contextmanager
+def joined(address: str | None) -> Iterator[Any]:
+    """Ray, connected to ``address`` or ``RAY_ADDRESS``; a local one, which ends with this, where there is neither."""
+    ray = load_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    where = address or os.environ.get("RAY_ADDRESS") or "local"
+    local = {"num_cpus": os.cpu_count(), "object_store_memory": OBJECT_STORE} if where == "local" else {}
+    try:
+        ray.init(where, include_dashboard=False if local else None, log_to_driver=False, logging_level="ERROR", **local)
+    except ConnectionError as error:
+        raise UserError(f"no Ray answers at {where}: {' '.join(str(error).split())}") from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+class ShardMaker:
+    """An actor with a backbone of its own, on one core or one GPU."""
+
+    def __init__(self) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        self.request: ViewRequest | None = None
+
+    def make(self, request: list[Any], folder: Path, shard: Shard) -> int:
+        """How many images are done by that; none where another process is at it.
+
+        ``request`` holds where the request is: fetched once, and again by an actor that was started anew.
+        """
+        if self.request is None:
+            self.request = load_ray().get(request[0])
+        assert self.request is not None
+        return encode_unless_taken(self.request, folder, shard)
+
+
+class RayEngine:
+    """Encodes shards on a cluster."""
+
+    def __init__(self, address: str | None = None) -> None:
+        load_ray()
+        self.address = address
+
+    def encode(self, request: ViewRequest, folder: Path, shards: Sequence[Shard], progress: Progress) -> int:
+        """Make these shards; how many images are done by that."""
+        with joined(self.address) as ray:
+            gpu = request.encoder.device.type == "cuda"
+            there = ray.cluster_resources().get("GPU" if gpu else "CPU", 1)
+            maker = ray.remote(ShardMaker).options(
+                num_cpus=1, num_gpus=1 if gpu else 0, max_restarts=-1, max_task_retries=-1
+            )
+            given = [ray.put(request)]
+            actors = [maker.remote() for _ in range(max(1, min(len(shards), int(there))))]
+            done = 0
+            for images in _in_flight(ray, actors, shards, lambda actor, shard: actor.make.remote(given, folder, shard)):
+                done += images
+                progress(done)
+            return done
+
+
+def _in_flight(
+    ray: Any, actors: Sequence[Any], work: Sequence[Shard], start: Callable[[Any, Shard], Any]
+) -> Iterator[int]:
+    """Results as they come, each actor with a few pieces of work before it."""
+    left = list(reversed(work))
+    running: dict[Any, Any] = {}
+    for actor in [*actors] * WAITING:
+        if left:
+            running[start(actor, left.pop())] = actor
+    while running:
+        ready, _ = ray.wait(list(running), num_returns=1)
+        actor = running.pop(ready[0])
+        if left:
+            running[start(actor, left.pop())] = actor
+        yield ray.get(ready[0])
+
+
+def train_on_cluster(work: Callable[[], None], address: str | None, workers: int, gpu: bool, storage: Path) -> None:
+    """``work`` in so many processes that Ray Train starts, joins, and starts again together when one of them dies.
+
+    Ray's own notes of it go to a folder in ``storage`` that is removed at the end.
+    """
+    with joined(address), TemporaryDirectory(prefix=".ray-", dir=storage) as notes:
+        from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
+        from ray.train.torch import TorchConfig, TorchTrainer
+
+        trainer = TorchTrainer(
+            lambda: work(),
+            scaling_config=ScalingConfig(num_workers=workers, use_gpu=gpu),
+            torch_config=TorchConfig(backend="nccl" if gpu else "gloo", timeout_s=12 * 3600),
+            run_config=RunConfig(
+                storage_path=notes,
+                failure_config=FailureConfig(max_failures=RESTARTS),
+                checkpoint_config=CheckpointConfig(num_to_keep=1),
+            ),
+        )
+        trainer.fit()
