@@ -45,6 +45,8 @@ def run_demo(out: Path, seed: int, say: Callable[[str], None]) -> None:
         say(f"{name:<10}{cells}{percent(lost):>20}")
     best = out / "legogcd+"
     say(f"pictures: {best / 'groups.png'} (what was found), {best / 'curves.png'} (by epoch)")
+    say("your own photos: legogcd discover photos --labels labels.csv --classes auto --out run (legogcd discover -h)")
+    say("digits need no more than the built-in backbone; photos gain from --backbone auto, where DINOv2 can be had")
     say(f"the digits themselves: {images}; the other runs: {out / 'legogcd'}, {out / 'simgcd'}")
 
 

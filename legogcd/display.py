@@ -1,7 +1,10 @@
 """What a person sees while a run works: progress, time left, losses by name, All/Old/New where truth is given."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from html import escape
 from typing import Any
 
 from rich.console import Console, Group
@@ -9,6 +12,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from legogcd import launched
 from legogcd.wording import percent
 
 SCORES = ("all", "old", "new")
@@ -32,13 +36,36 @@ class Quiet:
         return nullcontext(lambda metrics: None)
 
 
-class Screen(Quiet):
-    """Shows all of it in a terminal with rich, and as plain lines, ten or so a stage, where there is no terminal."""
+class AsWarnings(Quiet):
+    """Python's own warnings instead of a screen."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+    def warn(self, text: str) -> None:
+        warnings.warn(text, stacklevel=4)
+
+
+class Hushed(Quiet):
+    """Nothing but warnings."""
+
+    def warn(self, text: str) -> None:
+        Screen().warn(text)
+
+
+class Screen(Quiet):
+    """Shows all of it in a terminal with rich, and as plain lines, ten or so a stage, where there is no terminal.
+
+    With ``terms`` each term of the loss stands beside the loss, by its brick's name; without ``notes`` there is
+    progress alone.
+    """
+
+    def __init__(self, console: Console | None = None, terms: bool = False, notes: bool = True) -> None:
+        self.console = console or Console(stderr=True, quiet=launched.rank() > 0)  # of several processes one speaks
+        self.terms, self.notes = terms, notes
 
     def note(self, text: str) -> None:
+        if self.notes:
+            self._say(text)
+
+    def _say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def warn(self, text: str) -> None:
@@ -48,7 +75,7 @@ class Screen(Quiet):
     def counting(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
         if not self.console.is_terminal:
             tenths = _Tenths(total)
-            yield lambda done: self.note(f"{what}: {done} of {total}") if tenths.passed(done) else None
+            yield lambda done: self._say(f"{what}: {done} of {total}") if tenths.passed(done) else None
             return
         with _progress(self.console) as progress:
             task = progress.add_task(what, total=total)
@@ -60,7 +87,9 @@ class Screen(Quiet):
             tenths = _Tenths(epochs)
             yield (
                 lambda metrics: (
-                    self.note(f"{title}: {epoch_line(metrics)}") if tenths.passed(metrics["epoch"]) else None
+                    self._say(f"{title}: {epoch_line(metrics, self.terms)}")
+                    if tenths.passed(metrics["epoch"])
+                    else None
                 )
             )
             return
@@ -70,31 +99,78 @@ class Screen(Quiet):
 
             def update(metrics: dict[str, Any]) -> None:
                 progress.update(task, completed=metrics["epoch"])
-                live.update(Group(progress, _table(metrics)))
+                live.update(Group(progress, _table(metrics, self.terms)))
 
             yield update
 
 
-def epoch_line(metrics: dict[str, Any]) -> str:
-    """An epoch in one line of text."""
-    return ", ".join([f"epoch {metrics['epoch']}", *(f"{name} {value}" for name, value in _cells(metrics).items())])
+def epoch_line(metrics: dict[str, Any], terms: bool = False) -> str:
+    """An epoch in one line of text; with ``terms`` also what the loss is made of."""
+    cells = _cells(metrics, terms).items()
+    return ", ".join([f"epoch {metrics['epoch']}", *(f"{name} {value}" for name, value in cells)])
 
 
-def _cells(metrics: dict[str, Any]) -> dict[str, str]:
+def _cells(metrics: dict[str, Any], terms: bool) -> dict[str, str]:
     cells = {} if metrics["loss"] is None else {"loss": f"{metrics['loss']:.3f}"}
-    cells |= {name: f"{value:.3f}" for name, value in metrics["terms"].items()}
-    if metrics["selected_by_step"]:  # the confident known views
+    if terms:
+        cells |= {name: f"{value:.3f}" for name, value in metrics["terms"].items()}
+    if terms and metrics["selected_by_step"]:  # the confident known views
         cells["selected"] = str(int(sum(metrics["selected_by_step"])))
     return cells | {name.capitalize(): percent(metrics[name]) for name in SCORES if name in metrics}
 
 
-def _table(metrics: dict[str, Any]) -> Table:
+def _table(metrics: dict[str, Any], terms: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    cells = _cells(metrics)
+    cells = _cells(metrics, terms)
     for name in cells:
         table.add_column(name, justify="right", style="bold" if name in ("All", "Old", "New") else "")
     table.add_row(*cells.values())
     return table
+
+
+class Notebook(Quiet):
+    """The same in a notebook: one line of notes, one bar per stage that is changed in place."""
+
+    def __init__(self, terms: bool = False) -> None:
+        self.terms = terms
+
+    def note(self, text: str) -> None:
+        print(text)
+
+    def warn(self, text: str) -> None:
+        warnings.warn(text, stacklevel=4)
+
+    @contextmanager
+    def counting(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
+        bar, tenths = _Bar(), _Tenths(total, parts=100)
+        yield lambda done: bar.show(f"{what}: {done} of {total}", done, total) if tenths.passed(done) else None
+
+    @contextmanager
+    def training(self, title: str, epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+        bar = _Bar()
+        yield lambda metrics: bar.show(f"{title}: {epoch_line(metrics, self.terms)}", metrics["epoch"], epochs)
+
+
+class _Bar:
+    """A bar under its words, in one place of a notebook's output."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, words: str, done: int, total: int) -> None:
+        from IPython import display
+
+        page: Any = display.HTML(f'<progress value="{done}" max="{max(total, 1)}"></progress> {escape(words)}')
+        if self._handle is None:
+            self._handle = display.display(page, display_id=True)
+        else:
+            self._handle.update(page)
+
+
+def screen(terms: bool = False) -> Quiet:
+    """What shows progress where this runs: a notebook's own output, or the terminal."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return Notebook(terms) if type(shell).__name__ == "ZMQInteractiveShell" else Screen(terms=terms)
 
 
 def _progress(console: Console) -> Progress:
@@ -112,11 +188,11 @@ def _progress(console: Console) -> Progress:
 class _Tenths:
     """Says when another tenth of the way is behind, so that a log file stays readable."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.last = max(total, 1), -1
+    def __init__(self, total: int, parts: int = 10) -> None:
+        self.total, self.parts, self.last = max(total, 1), parts, -1
 
     def passed(self, done: int) -> bool:
-        tenth = 10 * done // self.total
+        tenth = self.parts * done // self.total
         if tenth == self.last:
             return False
         self.last = tenth

@@ -1,42 +1,43 @@
-"""scikit-learn's habits over the pipeline: ``LegoGCD(n_classes=…).fit(images, labels).predict(images)``."""
+"""scikit-learn's habits over the pipeline: ``LegoGCD(n_classes=…).fit(images, labels).predict(images)``.
+
+Heavy imports wait until a method needs them: whoever imports the class pays for scikit-learn's base and no more.
+"""
 
 import inspect
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
-from legogcd.collection import as_images, from_python_labels
-from legogcd.collection.group_names import class_names
-from legogcd.display import Quiet, Screen
-from legogcd.report import draw_curves
-from legogcd.run.categories import Categories, current
-from legogcd.run.class_count import estimate_job_classes
-from legogcd.run.discovery import Discovery, read_predictions
-from legogcd.run.folder import CURVES, check_free, read_metrics
-from legogcd.run.job import Job
-from legogcd.run.model import Model, load_run
-from legogcd.run.options import RunOptions, described
-from legogcd.run.pipeline import Outcome, discover, save_run
-from legogcd.run.predict import COLUMNS, Predictor
+from legogcd.run.options import AUTO_BACKBONE, RunOptions, described
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from legogcd.collection import Images
+    from legogcd.display import Quiet
+    from legogcd.report.notebook import GroupPictures
+    from legogcd.run.categories import Categories
+    from legogcd.run.discovery import Discovery
+    from legogcd.run.model import Model
+    from legogcd.run.pipeline import Outcome
 
 _OPTIONS = RunOptions.model_fields
 
 
-class LegoGCD(BaseEstimator):  # type: ignore[misc]
+class LegoGCD(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sort images of which some, of some categories, are labelled.
 
     Parameters
     ----------
     {parameters}
     verbose : bool, default=False
-        Show progress and notes on the screen; otherwise only warnings, as Python's own.
+        Show progress and notes, on the screen or in the notebook; otherwise only warnings, as Python's own.
 
     Attributes
     ----------
@@ -63,7 +64,8 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
     'default'
 
     Then ``model.fit(images, labels)`` with labels of -1 or None for unlabelled images, ``model.labels_``,
-    ``model.predict(others)``.
+    ``model.predict(others)``. A fitted model can be pickled and copied: the trained tensors go along, the backbone is
+    loaded again by its name when it is needed.
     """
 
     def __init__(self, n_classes: int | str | None = None, *, verbose: bool = False, **options: Any) -> None:
@@ -75,14 +77,15 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
             if name != "n_classes":
                 setattr(self, name, options.get(name, field.get_default()))
 
-    def fit(self, images: Any, labels: Any) -> Self:
+    def fit(self, images: Any, labels: Any = None) -> Self:
         """Learn from images and the labels some of them have.
 
         Parameters
         ----------
-        images : folder, paths, arrays or tensors
-            The images.
-        labels : sequence
+        images : folder, archive, paths, arrays, tensors, bytes, Pillow images or a data set
+            The images. A mapping of path → label, a DataFrame with the columns path and label, a Hugging Face
+            ``Dataset`` and a torch ``Dataset`` of pairs bring their labels.
+        labels : sequence, mapping by image name, or path of a CSV file, optional
             One per image, all whole numbers or all strings; -1 or None = unlabelled.
 
         Returns
@@ -90,21 +93,32 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         self : LegoGCD
             The fitted estimator.
         """
+        from legogcd.collection import from_python_labels, images_and_labels
+        from legogcd.run.backbone_choice import with_chosen_backbone
+        from legogcd.run.categories import Categories
+        from legogcd.run.class_count import with_estimated_classes
+        from legogcd.run.job import Job
+        from legogcd.run.pipeline import discover
+
         options = RunOptions.given({name: getattr(self, name) for name in _OPTIONS})
-        collection, known_values = from_python_labels(as_images(images), labels)
-        job, display = Job(collection, options), Screen() if self.verbose else _Warnings()
-        if options.n_classes == "auto":
-            job = job.changed(n_classes=estimate_job_classes(job, display).classes)
-        outcome = replace(discover(job, display=display), features=None)
-        found = outcome.discovery
-        categories = Categories.as_found(found.known, found.n_classes)
+        display = self._display()
+        found, given = images_and_labels(images, labels, display.note)
+        collection, known_values = from_python_labels(found, given)
+        job = Job(collection, with_chosen_backbone(options, display.note))
+        job, prepared, _ = with_estimated_classes(job, display)
+        outcome = replace(discover(job, display=display, prepared=prepared), features=None, features_at=None)
+        categories = Categories.as_found(outcome.discovery.known, outcome.discovery.n_classes)
         ints = bool(known_values) and isinstance(known_values[0], int)
-        self._take(outcome, categories, found.categories, collection.images.names, ints)
+        self._take(outcome, categories, outcome.discovery.categories, collection.images, ints)
         return self
 
-    def fit_predict(self, images: Any, labels: Any) -> np.ndarray:
+    def fit_predict(self, images: Any, labels: Any = None) -> np.ndarray:
         """``fit``, then ``labels_``."""
         return self.fit(images, labels).labels_
+
+    def fit_transform(self, images: Any, labels: Any = None) -> np.ndarray:
+        """``fit``, then ``transform`` of the same images."""
+        return self.fit(images, labels).transform(images)
 
     def predict(self, images: Any) -> np.ndarray:
         """The class of each image, out of ``classes_``."""
@@ -113,32 +127,82 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, images: Any) -> np.ndarray:
         """Calibrated probabilities [N, n_classes], columns as ``classes_``."""
-        probabilities = self._fitted().probabilities(as_images(images))
+        from legogcd.collection.python_inputs import only_images
+
+        probabilities = self._fitted().probabilities(only_images(images))
         return self._categories.belief(probabilities)
 
-    def predict_table(self, images: Any) -> pd.DataFrame:
-        """What `legogcd predict` writes, as a DataFrame: path, category, status, confidence, unsure.
+    def predict_table(self, images: Any) -> "pd.DataFrame":
+        """What `legogcd predict` writes, as a DataFrame: path, category, status, confidence, unsure, stranger and
+        strangeness.
 
         An unreadable image is warned about and left out.
         """
-        model, found, unreadable = self._fitted(), as_images(images), dict[str, str]()
+        import pandas as pd
+
+        from legogcd.collection.python_inputs import only_images
+        from legogcd.run.predict import COLUMNS, Predictor
+
+        model, found, unreadable = self._fitted(), only_images(images), dict[str, str]()
         tables = list(Predictor(model, self._categories).tables(found, unreadable))
         for name, reason in unreadable.items():
             warnings.warn(f"{name} cannot be read: {reason}", stacklevel=2)
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
 
+    def strangeness(self, images: Any) -> np.ndarray:
+        """How little each image looks like any category [N]: the share of the fitted images that fit theirs better.
+
+        Above 0.95, an image is what ``predict_table`` calls a stranger; so are 5 % of the images that do belong.
+        """
+        from legogcd.collection.python_inputs import only_images
+        from legogcd.errors import UserError
+        from legogcd.run.predict import NO_STRANGERS
+
+        usual = self._fitted().strangers
+        if usual is None:
+            raise UserError(NO_STRANGERS)
+        return usual.strangeness(np.concatenate([*self.model_.distances(only_images(images))]))
+
+    def score(self, images: Any, labels: Any = None) -> float:
+        """The share of images whose group stands for their true class, after one optimal matching: All of the paper.
+
+        ``labels`` are true classes, also of new groups, by any names; -1 or None: not scored.
+        """
+        from legogcd.collection import from_python_labels, images_and_labels
+        from legogcd.evaluation import clustering_accuracy
+
+        self._fitted()
+        found, given = images_and_labels(images, labels)
+        truth, names = from_python_labels(found, given)
+        known = self.classes_[~np.isin(self.classes_, self.novel_classes_)].tolist()
+        others = [name for name in names if name not in known]
+        place = {name: number for number, name in enumerate([*known, *others])}
+        scored = truth.labelled
+        true_ids = np.array([place[names[label]] for label in truth.labels[scored]], dtype=np.int64)
+        predicted = self.predict_proba(found.subset(np.flatnonzero(scored))).argmax(axis=1)
+        return clustering_accuracy(true_ids, predicted, n_known=len(known)).all
+
     def transform(self, images: Any) -> np.ndarray:
         """Trained features [N, D]."""
-        return self._fitted().transform(as_images(images))
+        from legogcd.collection.python_inputs import only_images
+
+        return self._fitted().transform(only_images(images))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of ``transform``: legogcd0, legogcd1, …"""
+        return np.array([f"legogcd{number}" for number in range(self._fitted().backbone.dim)], dtype=object)
 
     def save(self, folder: str | Path) -> None:
         """Write a run folder, as ``legogcd discover`` does; a folder that holds a run already is left alone."""
-        self._fitted()
-        target = Path(folder)
+        from legogcd.report import draw_curves
+        from legogcd.run.folder import CURVES, check_free
+        from legogcd.run.pipeline import Outcome, save_run
+
+        model, target = self._fitted(), Path(folder)
         check_free(target)
         label_type = "int" if self.classes_.dtype.kind == "i" else "str"
-        config = self._outcome.config.model_copy(update={"label_type": label_type})
-        save_run(replace(self._outcome, config=config), target)
+        config = self._config.model_copy(update={"label_type": label_type})
+        save_run(Outcome(self._discovery, model, self.metrics_, config), target)
         draw_curves(self.metrics_, target / CURVES, config.title)
 
     @classmethod
@@ -154,6 +218,15 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         device : str, default="auto"
             Where to compute.
         """
+        from legogcd.collection.group_names import class_names
+        from legogcd.errors import UserError
+        from legogcd.run.categories import Categories, current
+        from legogcd.run.discovery import Discovery, read_predictions
+        from legogcd.run.folder import read_metrics
+        from legogcd.run.model import load_run
+        from legogcd.run.pipeline import Outcome
+        from legogcd.run.trust import FilesBelow, trusted_root
+
         run = Path(folder)
         model, config = load_run(run, backbone, device)
         options = config.options.changed(device=device, **({"backbone": backbone} if backbone else {}))
@@ -173,19 +246,25 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         outcome = Outcome(discovery, model, read_metrics(run), config)
         categories = Categories.of_run(run, model.known, model.n_classes)
         of_image = current(run)["category"].tolist()
-        estimator._take(outcome, categories, of_image, discovery.names, config.label_type == "int")
+        try:
+            images = FilesBelow(trusted_root(run, config, None), discovery.names)
+        except UserError:  # moved, or somebody else's: what was found is known all the same
+            images = FilesBelow(Path(), discovery.names)
+        estimator._take(outcome, categories, of_image, images, config.label_type == "int")
         return estimator
 
     def _take(
-        self, outcome: Outcome, categories: Categories, of_image: Sequence[str], names: Sequence[str], ints: bool
+        self, outcome: "Outcome", categories: "Categories", of_image: Sequence[str], images: "Images", ints: bool
     ) -> None:
         """Keep what a run found: what its prototypes stand for, and the category of each image it could read.
 
-        ``names`` are those of all images that were given, unreadable ones too; ``ints``: the labels are integers.
+        ``images`` are all that were given, unreadable ones too; ``ints``: the labels are integers.
         """
-        found = outcome.discovery
-        self._outcome, self.model_, self.metrics_ = outcome, outcome.model, outcome.metrics
-        self.calibration_, self._categories = outcome.model.calibration, categories
+        found, names = outcome.discovery, images.names
+        self._discovery, self._config, self._model, self._packed = found, outcome.config, outcome.model, None
+        self._images: Images | None = images
+        self._pictures: list[GroupPictures] | None = None
+        self.metrics_, self.calibration_, self._categories = outcome.metrics, outcome.model.calibration, categories
         values = _integers(found) if ints else {}
         ints = ints and values.keys() >= {*categories.names, *of_image}  # a name somebody gave is no integer
         self.classes_ = np.array([values[name] if ints else name for name in categories.names])
@@ -199,14 +278,74 @@ class LegoGCD(BaseEstimator):  # type: ignore[misc]
         self.labels_ = np.array([given[row[name]] if name in row else missing for name in names])
         self.confidence_ = np.array([found.confidence[row[name]] if name in row else np.nan for name in names])
 
-    def _fitted(self) -> Model:
-        if not hasattr(self, "model_"):
+    def _fitted(self) -> "Model":
+        if not hasattr(self, "classes_"):
             raise NotFittedError("this LegoGCD is not fitted yet; call fit(images, labels) first")
         model: Model = self.model_
         return model
 
+    @property
+    def model_(self) -> "Model":
+        """Backbone and heads; after a pickle or a copy the backbone is loaded again, once."""
+        if "_model" not in vars(self):
+            raise AttributeError("model_")
+        if self._model is None:
+            from legogcd.run.packing import unpack
 
-def _integers(found: Discovery) -> dict[str, int]:
+            elsewhere = None if self.backbone == AUTO_BACKBONE else self.backbone
+            self._model = unpack(self._packed, self._config, self.device, elsewhere)
+        model: Model = self._model
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: no trunk, no maps, no pixels that were given from Python."""
+        state = dict(vars(self))
+        if state.get("_model") is not None:
+            from legogcd.run.packing import pack
+
+            state |= {"_model": None, "_packed": pack(self._model)}
+        if "_images" in state and hasattr(state["_images"], "source"):
+            state["_images"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # images: folders, paths, arrays [N, H, W, 3] and more
+        tags.input_tags.three_d_array = tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.no_validation = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters that were set, and once it is fitted what it found."""
+        shown: str = super().__repr__(N_CHAR_MAX)
+        return f"{shown}\n{self._discovery.summary()}" if "_discovery" in vars(self) else shown
+
+    def _repr_html_(self) -> str:
+        """In a notebook: once it is fitted, every class and group with its surest images."""
+        if "_discovery" not in vars(self):
+            from sklearn.utils import estimator_html_repr
+
+            return str(estimator_html_repr(self))
+        from legogcd.report.notebook import found_html, group_pictures
+
+        if self._pictures is None:
+            self._pictures = group_pictures(self._discovery, self.labels_, self._images)
+        return found_html(repr(self), self._pictures)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def _display(self) -> "Quiet":
+        from legogcd.display import AsWarnings, screen
+
+        return screen() if self.verbose else AsWarnings()
+
+
+def _integers(found: "Discovery") -> dict[str, int]:
     """Integer labels by their classes' names; new groups are the integers after the largest."""
     known = [int(name) for name in found.known]
     after = range(max(known, default=-1) + 1, max(known, default=-1) + 1 + found.n_classes - len(known))
@@ -228,10 +367,3 @@ def _spell_out(estimator: type[LegoGCD]) -> None:
 
 
 _spell_out(LegoGCD)
-
-
-class _Warnings(Quiet):
-    """Python's own warnings instead of a screen."""
-
-    def warn(self, text: str) -> None:
-        warnings.warn(text, stacklevel=4)

@@ -13,11 +13,33 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from platformdirs import user_cache_path
+
+from legogcd.errors import UserError
 
 _TEMPORARY = re.compile(r"\..+\.tmp-(?P<host>[A-Za-z0-9.+=-]+)-(?P<pid>\d+)-[a-z0-9_]{8}(?:\.[^.]*)?")
 _FORGOTTEN = 7 * 24 * 3600.0  # seconds after which nobody still writes, whatever host and process a name tells of
 _in_use: set[Path] = set()  # temporary files that this process is writing now
 _listing = threading.Lock()  # between a file's making and its listing nobody sweeps
+
+
+def cache_folder() -> Path:
+    """Where kept views and unpacked images live unless somebody says otherwise."""
+    return user_cache_path("legogcd")
+
+
+def read_lines(path: Path, option: str, what: str) -> list[str]:
+    """The lines of a text file that hold something, spaces kept; ``option`` and ``what`` are for whoever gave it."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        raise UserError(f"{option} {path} is not UTF-8 text; expected one {what} per line") from None
+    except OSError as error:
+        raise UserError(f"cannot read {option} {path}: {error.strerror}") from None
+    found = [line.rstrip("\r") for line in lines if line.strip()]
+    if not found:
+        raise UserError(f"{option} {path} is empty; expected one {what} per line")
+    return found
 
 
 @contextmanager

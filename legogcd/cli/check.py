@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from legogcd.cli.volume import display as show
+
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="RUN|CACHE", help="A finished run, or a folder of kept views.")],
@@ -14,10 +16,9 @@ def check(
     Exit code 0: all is as it was written. What is damaged is named; a run is mended by its own command with --resume,
     kept views by the next command that uses them.
     """
-    from legogcd.display import Screen
     from legogcd.run.checking import check_folder
 
-    checked, damaged = check_folder(folder, Screen())
+    checked, damaged = check_folder(folder, show())
     for line in damaged:
         typer.echo(f"damaged: {line}")
     typer.echo(f"{checked}: {f'{len(damaged)} damaged' if damaged else 'all is as it was written'}")

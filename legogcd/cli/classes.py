@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from legogcd import launched
 from legogcd.cli import options as o
+from legogcd.cli.asking import may_download
+from legogcd.cli.volume import display as show
 from legogcd.run.options import LabelOptions, RunOptions
 
 if TYPE_CHECKING:
     from legogcd.clustering.how_many.choice import Estimate
     from legogcd.display import Quiet
     from legogcd.run import Job
+    from legogcd.run.job import Prepared
 
 
 @o.spelled_out
@@ -33,31 +37,37 @@ def estimate_classes(
     Prints a curve with the estimate and an interval and saves the picture. `--classes auto` of `discover` does the
     same first. The views that are kept on the way are those `discover` uses.
     """
-    from legogcd.display import Screen
+    from legogcd.run.arguments import check_images, check_labels
+
+    check_images(images)
+    check_labels(labels, options.changed(n_classes="auto"))
     from legogcd.run.class_count import estimate_job_classes
     from legogcd.run.opening import open_job
 
-    display = Screen()
-    job, _ = open_job(images, labels, options.changed(n_classes="auto"), display.note)
+    display = show()
+    replaced = " (replaced)" if out.exists() else ""
+    job, _ = open_job(images, labels, options.changed(n_classes="auto"), display.note, ask=may_download)
     found = estimate_job_classes(job, display, approach, most)
     _draw(found, job, out)
     for line in curve_lines(found):
         typer.echo(line)
-    typer.echo(f"{said(found)}; picture: {out}")
+    typer.echo(f"{said(found)}; picture: {out}{replaced}")
 
 
-def with_estimated_classes(job: "Job", out: Path, display: "Quiet") -> "Job":
-    """The job with its number of classes estimated where that is asked for; the curve's picture goes to ``out``."""
-    if job.options.n_classes != "auto":
-        return job
-    from legogcd.run.class_count import estimate_job_classes
+def with_estimated_classes(job: "Job", out: Path, display: "Quiet") -> "tuple[Job, Prepared | None]":
+    """The job with its number of classes estimated where that is asked for; the curve's picture goes to ``out``.
+
+    What was prepared for the estimate is there for the run.
+    """
+    from legogcd.run.class_count import with_estimated_classes as estimated
     from legogcd.run.folder import CLASS_COUNT
 
-    found = estimate_job_classes(job, display)
-    out.mkdir(parents=True, exist_ok=True)
-    _draw(found, job, out / CLASS_COUNT)
-    typer.echo(said(found))
-    return job.changed(n_classes=found.classes)
+    job, prepared, found = estimated(job, display)
+    if found is not None and launched.rank() == 0:
+        out.mkdir(parents=True, exist_ok=True)
+        _draw(found, job, out / CLASS_COUNT)
+        typer.echo(said(found))
+    return job, prepared
 
 
 def said(found: "Estimate") -> str:

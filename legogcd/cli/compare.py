@@ -1,16 +1,20 @@
 """Several methods on one collection."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from legogcd.cli import options as o
+from legogcd.cli.asking import may_download
 from legogcd.cli.classes import with_estimated_classes
+from legogcd.cli.volume import display as show
 from legogcd.errors import UserError
 from legogcd.run.options import LabelOptions, RunOptions
 
 ALL_METHODS = "kmeans,sskmeans,gcd,rankstats,uno,orca,simgcd,legogcd,legogcd+"
+USUAL_METHODS = "kmeans,legogcd,legogcd+"
 _SHARED = o.Only("classes", "recipe", "epochs", "settings", "backbone", "views", "machine")
 
 
@@ -20,32 +24,41 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder for table.md, comparison.png, results.csv and the runs.")],
     labels: LabelOptions,
     options: Annotated[RunOptions, _SHARED],
-    methods: Annotated[str, typer.Option(help="Names from `legogcd methods`, with commas between.")] = ALL_METHODS,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 up.")] = 3,
+    methods: Annotated[
+        str, typer.Option(help=f"Names from `legogcd methods`, with commas between; `all`: {ALL_METHODS}.")
+    ] = USUAL_METHODS,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0 up; three show the spread.")] = 1,
 ) -> None:
     """Try several methods on one collection whose truth is known: one cache, one table, one picture.
 
     legogcd compare birds --labels folders --known owl,hawk,finch --out compared
 
-    Interrupted, the same command goes on; runs that --out has are not repeated. No label is held out.
+    By default three methods and one seed; `--methods all --seeds 3` is the whole comparison, 27 runs. Interrupted, the
+    same command goes on; runs that --out has are not repeated. No label is held out.
     """
-    from legogcd.display import Screen
+    from legogcd.run.arguments import check_images, check_labels
+
+    check_images(images)
+    check_labels(labels, options)
     from legogcd.methods import split_methods
     from legogcd.report import draw_comparison
     from legogcd.run.compare import PICTURE, RESULTS, Comparison, run_comparison, table
     from legogcd.run.opening import open_job
+    from legogcd.wording import counted, human_seconds
 
-    display = Screen()
-    job, truth = open_job(images, labels, options.changed(held_out=0), display.note)
-    if truth is None:
-        raise UserError("--truth is needed: methods are compared by the right categories of unlabelled images")
-    names = split_methods(methods)
+    display = show()
+    began = time.monotonic()
+    names = split_methods(ALL_METHODS if methods == "all" else methods)
     if not names:
         raise UserError("--methods names no method; see `legogcd methods`")
-    job = with_estimated_classes(job, out, display)
+    job, truth = open_job(images, labels, options.changed(held_out=0), display.note, ask=may_download)
+    if truth is None:
+        raise UserError("--truth is needed: methods are compared by the right categories of unlabelled images")
+    job, prepared = with_estimated_classes(job, out, display)
     comparison = Comparison(job, truth, names, range(seeds))
-    results = run_comparison(comparison, out, display)
+    results = run_comparison(comparison, out, display, prepared=prepared is not None)
     draw_comparison(results, out / PICTURE, f"{job.name}: {comparison.setup}")
     typer.echo(f"{job.name}: {comparison.setup}\n")
     typer.echo(table(results))
     typer.echo(f"picture: {out / PICTURE}; single runs: {out / RESULTS}")
+    display.note(f"{counted(len(results), 'run')} in {human_seconds(time.monotonic() - began)}")

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from legogcd import launched
 from legogcd.cli import options as o
+from legogcd.cli.asking import may_download
 from legogcd.cli.classes import with_estimated_classes
+from legogcd.cli.volume import display as show
 from legogcd.run.options import LabelOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ def discover(
 
     Label a few images of the categories you know in a CSV file:
 
+    \b
         path,label
         2024/IMG_0001.jpg,owl
 
@@ -46,24 +50,31 @@ def discover(
 
         legogcd discover photos --from run --out run2
     """
-    from legogcd.display import Screen
+    from legogcd.run.arguments import check_images, check_labels
+    from legogcd.run.folder import check_free
+
+    check_images(images)
+    check_labels(labels, options, from_run)
+    if not resume and launched.rank() == 0:
+        check_free(out)  # before anything long
     from legogcd.evaluation import scoring
     from legogcd.report.page import report_outcome
-    from legogcd.run import discover as run
+    from legogcd.run.engines.training import discover_with_engine as run
     from legogcd.run.figure_sample import keep_sample
-    from legogcd.run.folder import check_free
     from legogcd.run.opening import open_job
 
-    display = Screen()
-    if not resume:
-        check_free(out)  # before anything long
-    job, truth = open_job(images, labels, options, display.note, from_run)
-    job = with_estimated_classes(job, out, display)
-    outcome = run(job, out, score=scoring(truth) if truth else None, resume=resume, display=display)
+    options.check_recipe()
+    display = show()
+    job, truth = open_job(images, labels, options, display.note, from_run, may_download)
+    job, prepared = with_estimated_classes(job, out, display)
+    score = scoring(truth) if truth else None
+    outcome = run(job, out, score=score, resume=resume, display=display, prepared=prepared)
+    if launched.rank():
+        return
     pictures = _pictures(outcome, job, out)
     if truth is not None:
         keep_sample(outcome, job.collection, truth, out)
-    for line in _summary(outcome, scored=truth is not None):
+    for line in [*_summary(outcome, scored=truth is not None), *_carried(from_run, out), *_doubts(outcome, out)]:
         typer.echo(line)
     typer.echo(f"categories: {out / 'predictions.csv'}; pictures: {', '.join(str(path) for path in pictures)}")
     page = report_outcome(outcome, job.collection.images, out, display) if report else None
@@ -73,14 +84,19 @@ def discover(
 
 @o.spelled_out
 def encode(
-    images: o.Images, options: Annotated[RunOptions, o.Only("backbone", "views", "device", "precision", "threads")]
+    images: o.Images, options: Annotated[RunOptions, o.Only("backbone", "views", "machine", "engine", "ray_address")]
 ) -> None:
     """Fill the cache of kept views alone; `discover` with the same settings then starts to train at once."""
-    from legogcd.collection import find_images, unlabelled
-    from legogcd.display import Screen
-    from legogcd.run import Job, prepare
+    from legogcd.run.arguments import check_images
 
-    prepared = prepare(Job(unlabelled(find_images(images)), options), Screen())
+    check_images(images)
+    from legogcd.collection import find_images, unlabelled
+    from legogcd.run import Job, prepare
+    from legogcd.run.backbone_choice import with_chosen_backbone
+
+    display = show()
+    options = with_chosen_backbone(options, display.note, may_download)
+    prepared = prepare(Job(unlabelled(find_images(images, options.cache, display.note)), options), display)
     typer.echo(f"{len(prepared.collection)} images ready, {len(prepared.unreadable)} unreadable")
 
 
@@ -114,23 +130,48 @@ def _pictures(outcome: "Outcome", job: "Job", out: Path) -> list[Path]:
     return drawn
 
 
+def _carried(from_run: Path | None, out: Path) -> list[str]:
+    """Names that were given in the round before but not confirmed: which groups have them now."""
+    if from_run is None:
+        return []
+    from legogcd.run.carrying import carry_names
+
+    return carry_names(from_run, out).lines()
+
+
 def _summary(outcome: "Outcome", scored: bool) -> list[str]:
     from legogcd.run.scored import forgotten
     from legogcd.wording import percent
 
     lines = [outcome.discovery.summary()]
+    copies = outcome.copies.sentence() if outcome.copies else None
+    if copies:
+        lines.append(copies)
+    if outcome.learned_from is not None:
+        lines.append(f"learned from {len(outcome.learned_from)} of them (--train-on); the others were sorted by that")
     if scored:
-        scores = [f"{name.capitalize()} {percent(outcome.metrics[-1].get(name))}" for name in ("all", "old", "new")]
+        of_all = outcome.scores or outcome.metrics[-1]
+        scores = [f"{name.capitalize()} {percent(of_all.get(name))}" for name in ("all", "old", "new")]
         lines.append(f"{'  '.join(scores)}  forgetting of Old {percent(forgotten(outcome.metrics))}")
     if outcome.model.calibration.held_out:
-        lines.append(_calibrated(outcome.model.calibration))
+        lines.append(_checked(outcome.model.calibration))
     return lines
 
 
-def _calibrated(found: "Calibration") -> str:
-    from legogcd.wording import percent
+def _doubts(outcome: "Outcome", out: Path) -> list[str]:
+    from legogcd.run.doubts import doubt_lines, find_doubts
+
+    config = outcome.config
+    table, root = outcome.discovery.table(), config.images.root
+    return doubt_lines(find_doubts(out, table, config.known, outcome.features, config.estimated, root))
+
+
+def _checked(found: "Calibration") -> str:
+    """What the labels say that training did not see, for a person with photos."""
+    from legogcd.wording import counted, percent
 
     return (
-        f"confidence calibrated on {found.held_out} held-out labels ({percent(found.accuracy)} % found right): off by "
-        f"{percent(found.error)} points on average; below {found.threshold:.2f} an image counts as unsure"
+        f"checked on {counted(found.held_out, 'label')} that training did not see: {percent(found.accuracy)} % right; "
+        f"its confidence is off by {percent(found.error)} points on average, and below {found.threshold:.2f} an image "
+        "counts as unsure"
     )

@@ -29,6 +29,7 @@ class Status(StrEnum):
     labelled = "labelled"
     known = "known"
     novel = "novel"
+    rejected = "rejected"
 
 
 def export(

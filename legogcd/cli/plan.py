@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from legogcd.cli import options as o
+from legogcd.cli.volume import display as show
 from legogcd.run.options import LabelOptions, RunOptions
 
 
@@ -20,15 +21,20 @@ def plan(
 
     Labels are not needed; without --classes up to 100 of them are assumed. Nothing is left behind.
     """
-    from legogcd.display import Screen
+    from legogcd.run.arguments import check_images, check_labels
+
+    check_images(images)
+    if labels.labels is not None:
+        check_labels(labels, options.changed(n_classes=options.n_classes or "auto"))
+    from legogcd.run.backbone_choice import with_chosen_backbone
     from legogcd.run.opening import open_job
     from legogcd.run.plan import assumed_job
     from legogcd.run.plan import plan as measure
 
-    display = Screen()
+    display = show()
     if labels.labels is not None:
         job, _ = open_job(images, labels, options, display.note)
     else:
-        job = assumed_job(images, options)
+        job = assumed_job(images, with_chosen_backbone(options, display.note))
     for line in measure(job, display).lines():
         typer.echo(line)

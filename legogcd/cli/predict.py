@@ -6,20 +6,31 @@ from typing import Annotated
 import typer
 
 from legogcd.cli import options as o
+from legogcd.cli.volume import display as show
 from legogcd.run.options import RunOptions
 
 
 @o.spelled_out
 def predict(
     run: o.Run,
-    images: Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder of images, searched recursively, or one.")],
+    images: Annotated[
+        Path, typer.Argument(metavar="IMAGES", help="Folder of images, a .zip or .tar of them, or one image.")
+    ],
     out: Annotated[Path, typer.Option(help="The table to write: .csv, .jsonl or .parquet.")],
     options: Annotated[RunOptions, o.Only("device", "threads")],
     unsure_below: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Confidence below which an image is unsure; default: found by the run."),
     ] = None,
+    false_alarms: Annotated[
+        float,
+        typer.Option(min=0, max=0.5, help="Share of images of the run's categories that may be called strangers."),
+    ] = 0.05,
+    group_strangers: Annotated[
+        bool, typer.Option("--group-strangers", help="Collect strangers that look alike: column stranger_group.")
+    ] = False,
     backbone: o.MovedBackbone = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the table if it is there already.")] = False,
 ) -> None:
     """Sort other images with what a run has learned: category, known or novel, how sure, and whether to rely on it.
 
@@ -27,24 +38,29 @@ def predict(
 
         legogcd predict run inbox --out inbox.csv
 
-    The table has the columns path, category, status, confidence and unsure. Names and merges made since the run are
-    in it. Any number of images takes the same memory.
+    The table has the columns path, category, status, confidence, unsure, stranger (true: it looks like none of the
+    categories, whatever the confidence says) and strangeness (the share of the run's own images that fit better).
+    Names and merges made since the run are in it. Any number of images takes the same memory.
     """
-    from legogcd.run.prediction_tables import check_format
+    from legogcd.run.arguments import check_images, check_run, check_table
 
-    check_format(out)
+    check_table(out, overwrite)
+    check_images(images, single=True)
+    check_run(run)
     from legogcd.collection import as_images
-    from legogcd.display import Screen
     from legogcd.run.predict import predict_run
     from legogcd.wording import left_out
 
-    display = Screen()
-    found = as_images([images] if images.is_file() else images)
+    display = show()
+    found = as_images(images, display.note)
+    replaced = " (replaced)" if out.exists() else ""
     predicted = predict_run(
         run,
         found,
         out,
         unsure_below=unsure_below,
+        false_alarms=false_alarms,
+        group_strangers=group_strangers,
         backbone=backbone,
         device=options.device,
         threads=options.threads,
@@ -53,4 +69,4 @@ def predict(
     if predicted.unreadable:
         display.warn(left_out(predicted.unreadable))
     typer.echo(predicted.summary())
-    typer.echo(f"table: {out}")
+    typer.echo(f"table: {out}{replaced}")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from legogcd.cli import options as o
+from legogcd.cli.volume import display as show
 from legogcd.run.options import RunOptions
 
 
@@ -22,10 +23,14 @@ def report(
     It is one HTML file that opens from disk and asks nothing of a network. Names, merges and splits made since the
     run are in it.
     """
-    from legogcd.display import Screen
+    from legogcd.run.arguments import check_run
+
+    check_run(run)
     from legogcd.report.page import report_run
 
+    there = (out or run / "report.html").exists()
+
     written = report_run(
-        run, out, images=images, backbone=backbone, device=options.device, cache=options.cache, display=Screen()
+        run, out, images=images, backbone=backbone, device=options.device, cache=options.cache, display=show()
     )
-    typer.echo(f"report: {written}")
+    typer.echo(f"report: {written}{' (replaced)' * there}")

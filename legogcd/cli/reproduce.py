@@ -8,6 +8,7 @@ import typer
 
 from legogcd.cli import options as o
 from legogcd.cli.datasets import ROOT_VARIABLE
+from legogcd.cli.volume import display as show
 from legogcd.errors import UserError
 from legogcd.run.options import RunOptions
 
@@ -133,10 +134,9 @@ def _runnable(cells: "list[Cell]", protocol: "Protocol") -> "list[Cell]":
 
 
 def _run_missing(cells: "list[Cell]", seeds: int, protocol: "Protocol", book: "ResultBook", folder: Path) -> None:
-    from legogcd.display import Screen
     from legogcd.paper.reproduce.trials import missing_runs, run
 
-    display = Screen()
+    display = show()
     for cell in cells:
         protocol.options_of(cell).chosen_recipe()  # a setting that one of them lacks is said before anything long
     runs = list(missing_runs(cells, seeds, protocol, book))

@@ -6,7 +6,7 @@ from pathlib import Path
 from legogcd.collection.folder_search import inside, is_image_name
 from legogcd.errors import UserError
 from legogcd.export.image_headers import only_headers, stored_size
-from legogcd.export.items import STATUSES, Include, Item, Selection
+from legogcd.export.items import REJECTED, STATUSES, Include, Item, Selection
 from legogcd.run.categories import current
 from legogcd.run.config import RunConfig, read_config
 from legogcd.run.discovery import COLUMNS
@@ -20,6 +20,7 @@ def select(run: Path, images: Path | None, include: Include, needs_images: bool)
     root = _image_folder(run, config, images) if needs_images else _noted_folder(config, images)
     settled = (table["status"] == "labelled") | table["confirmed"].astype(bool)
     asked = table["status"].isin(list(include.only)) & (settled | (table["confidence"] >= include.min_confidence))
+    aside = (table["status"] == REJECTED) & ~asked
     columns = [table.loc[asked, name].tolist() for name in COLUMNS]
     items, missing, refused = [], [], {}
     with only_headers():
@@ -36,18 +37,20 @@ def select(run: Path, images: Path | None, include: Include, needs_images: bool)
     return Selection(
         items=tuple(items),
         root=root,
-        names=tuple(sorted(set(table["category"]))),
+        names=tuple(sorted(set(table.loc[~aside, "category"]))),
         model=f"legogcd {config.version}, {config.method}, seed {config.options.seed}",
         missing=tuple(missing),
         refused=refused,
-        not_asked_for=int((~asked).sum()),
+        not_asked_for=int((~asked & ~aside).sum()),
+        set_aside=int(aside.sum()),
     )
 
 
 def _check(include: Include) -> None:
-    unknown = sorted(set(include.only) - set(STATUSES))
+    statuses = (*STATUSES, REJECTED)
+    unknown = sorted(set(include.only) - set(statuses))
     if unknown:
-        raise UserError(f"--only {unknown[0]}: expected one of {', '.join(STATUSES)}")
+        raise UserError(f"--only {unknown[0]}: expected one of {', '.join(statuses)}")
     if not 0 <= include.min_confidence <= 1:
         raise UserError(f"--min-confidence {include.min_confidence}: expected a number from 0 to 1")
 

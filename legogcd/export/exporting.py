@@ -29,12 +29,15 @@ class Exported:
     missing: tuple[str, ...]
     refused: Mapping[str, str]
     notes: tuple[str, ...]
+    set_aside: int = 0
 
     def lines(self) -> list[str]:
         """The summary for people: what was written first."""
         categories = f"{self.categories} {'category' if self.categories == 1 else 'categories'}"
         written = f"{counted(self.images, 'image')} in {categories} written to {printable(str(self.path))}"
         lines = [written + (f"; {self.not_asked_for} left out as asked" if self.not_asked_for else "")]
+        if self.set_aside:
+            lines.append(f"{counted(self.set_aside, 'image')} set aside left out; --only rejected exports them")
         if self.missing:
             lines.append(
                 f"{counted(len(self.missing), 'image file')} missing or unreadable: {some_of(self.missing, 3)}"
@@ -88,6 +91,7 @@ def export_run(
         missing=(*selection.missing, *written.unreadable),
         refused={**selection.refused, **written.refused},
         notes=written.notes,
+        set_aside=selection.set_aside,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 STATUSES = ("labelled", "known", "novel")
+REJECTED = "rejected"  # set aside by a person; exported only where that is asked for
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Selection:
     missing: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     not_asked_for: int = 0
+    set_aside: int = 0  # images left out because a person set them aside
 
     @property
     def categories(self) -> list[str]:

@@ -56,7 +56,7 @@ def test_discover_leaves_a_run_folder(discover, pictures: Path, labels: Path, tm
     assert {path.name for path in run.iterdir()} == {
         *("config.json", "metrics.jsonl", "timing.jsonl", "predictions.csv", "model.safetensors"),
         *("curves.png", "groups.png", "sample.safetensors", "calibration.json", "report.html"),
-        *("manifest.json", "collection.csv", "skipped.csv"),
+        *("manifest.json", "collection.csv", "skipped.csv", "near_duplicates.csv", "strangers.json"),
     }
     with open(run / "predictions.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -272,7 +272,10 @@ def test_help_does_not_wait_for_torch() -> None:
 
 
 def test_no_command_at_all_says_where_to_begin(run_cli) -> None:
-    is_one_line(run_cli(), "Missing command")
+    done = run_cli()
+    assert done.exit_code == 0
+    for command in ("legogcd demo", "legogcd discover photos --labels", "legogcd review run"):
+        assert command in done.stdout
 
 
 def test_a_run_inside_the_image_folder_is_not_taken_for_images(discover, pictures: Path, labels: Path) -> None:
