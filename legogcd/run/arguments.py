@@ -12,6 +12,8 @@ SIDECARS = "cls"  # where they stand in .cls files beside the images
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
 """Endings of the tables that are written."""
 
+PARTS_SUFFIX = ".parts"  # a folder of Parquet files
+
 
 def check_images(images: Path, single: bool = False) -> None:
     """Refuse what is no folder of images, no archive and, unless a ``single`` file will do, no image."""
@@ -49,9 +51,14 @@ def check_run(run: Path) -> None:
 
 def check_table(out: Path, overwrite: bool = True) -> None:
     """Refuse a table whose ending says nothing, that cannot be written, or that would take the place of another."""
-    if out.suffix.lower() not in TABLE_SUFFIXES:
-        raise UserError(f"--out {out}: expected a file that ends in {', '.join(TABLE_SUFFIXES)}")
-    if out.is_dir():
+    parts = out.suffix.lower() == PARTS_SUFFIX
+    if out.suffix.lower() not in TABLE_SUFFIXES and not parts:
+        raise UserError(
+            f"--out {out}: expected a file that ends in {', '.join(TABLE_SUFFIXES)}, or a folder that ends in .parts"
+        )
+    if parts and out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; a table in parts is a folder")
+    if out.is_dir() and not parts:
         raise UserError(f"--out {out} is a folder; give a file")
     if out.exists() and not overwrite:
         raise UserError(f"--out {out} is there already; give another name, or --overwrite to replace it")

@@ -14,7 +14,7 @@ from legogcd.files import replacing
 from legogcd.run.arguments import TABLE_SUFFIXES, check_table
 
 Write = Callable[[pd.DataFrame], None]
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [
         ("path", pa.string()),
         ("category", pa.string()),
@@ -54,7 +54,7 @@ def _json_lines(path: Path, schema: pa.Schema) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
 
         def write(table: pd.DataFrame) -> None:
-            _named(table)[schema.names].to_json(file, orient="records", lines=True, force_ascii=False)
+            named(table)[schema.names].to_json(file, orient="records", lines=True, force_ascii=False)
 
         yield write
 
@@ -64,12 +64,12 @@ def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
     with pq.ParquetWriter(path, schema) as writer:
 
         def write(table: pd.DataFrame) -> None:
-            writer.write_table(pa.Table.from_pandas(_named(table), schema, preserve_index=False))
+            writer.write_table(pa.Table.from_pandas(named(table), schema, preserve_index=False))
 
         yield write
 
 
-def _named(table: pd.DataFrame) -> pd.DataFrame:
+def named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with names as text that UTF-8 can hold, as CSV files have them."""
     return table.assign(path=table["path"].map(escape_name))
 
@@ -86,7 +86,7 @@ def open_table(out: Path, grouped: bool = False) -> Iterator[Write]:
     With ``grouped`` there is one more column, the strangers' groups.
     """
     check_table(out)
-    schema = _SCHEMA.append(pa.field(STRANGER_GROUP, pa.string())) if grouped else _SCHEMA
+    schema = SCHEMA.append(pa.field(STRANGER_GROUP, pa.string())) if grouped else SCHEMA
     try:
         with replacing(out) as temporary, FORMATS[out.suffix.lower()](temporary, schema) as write:
             yield write
