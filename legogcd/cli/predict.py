@@ -14,7 +14,7 @@ from legogcd.run.options import RunOptions
 def predict(
     run: o.Run,
     images: Annotated[
-        Path, typer.Argument(metavar="IMAGES", help="Folder of images, a .zip or .tar of them, or one image.")
+        Path, typer.Argument(metavar="IMAGES", help="Folder of images, a .zip or .tar of them, a URL, or one image.")
     ],
     out: Annotated[
         Path, typer.Option(help="The table to write: .csv, .jsonl, .parquet, or a folder .parts of Parquet files.")

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from legogcd.collection.archives import is_archive
+from legogcd.collection.object_store import as_url
 from legogcd.errors import UserError
 from legogcd.run.options import LabelOptions, RunOptions
 
@@ -16,7 +17,9 @@ PARTS_SUFFIX = ".parts"  # a folder of Parquet files
 
 
 def check_images(images: Path, single: bool = False) -> None:
-    """Refuse what is no folder of images, no archive and, unless a ``single`` file will do, no image."""
+    """Refuse what is no folder of images, no archive, no URL and, unless a ``single`` file will do, no image."""
+    if as_url(images):
+        return  # what is there is seen when it is listed
     if not images.exists():
         raise UserError(f"the image folder {str(images)!r} does not exist")
     if not (images.is_dir() or single or is_archive(images)):

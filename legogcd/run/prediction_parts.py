@@ -10,7 +10,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class Parts:
     question: dict[str, Any]
     grouped: bool = False  # the features of strangers are kept too
     gpu: bool = False
-    size: int = PART_IMAGES
+    size: int = field(default_factory=lambda: PART_IMAGES)
 
     @cached_property
     def shards(self) -> list[Shard]:
@@ -125,9 +125,9 @@ def completed(
     """The folder with all parts, made where they are missing; when this ends well, it has gone."""
     folder = out.with_name(f"{out.name}.unfinished")
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with try_lock(folder / _LOCK, remove=True):
-            _begin(parts, folder, note)
+    with try_lock(folder / _LOCK, remove=True):
+        _begin(parts, folder, note)
+        try:
             while missing := [shard for shard in parts.shards if not is_there(folder, shard)]:
                 done = len(parts.images) - sum(map(len, missing))
                 progress(done)
@@ -136,8 +136,8 @@ def completed(
                         pass
             yield folder
             shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        _leave_nothing_empty(folder)
+        finally:
+            _leave_nothing_empty(folder)
 
 
 def keep_parts(folder: Path, out: Path, shards: Sequence[Shard]) -> None:
