@@ -66,6 +66,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="default: those of the recipe")
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--shown", action="store_true", help="train nothing")
     return parser.parse_args()
@@ -98,6 +99,7 @@ def run(
         epochs=options.epochs,
         image_size=data.image_size,
         cache=options.cache,
+        threads=options.threads,
     )
     outcome = discover(Job(collection, chosen, data.name), score=scoring(truth))
     return outcome.scores or {part: outcome.metrics[-1][part] for part in ("all", "old", "new")}

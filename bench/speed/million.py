@@ -4,6 +4,7 @@
 1,000 classes; the backbone leaves 48 mean colors of a view, so that what is measured is everything but a trunk.
 """
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from legogcd.report.page import report_outcome
 from legogcd.run import Job, RunOptions, discover, prepare
 from legogcd.run.categories import current
 from legogcd.run.predict import predict_run
-from legogcd.training.draw import clustering_images
+from legogcd.training.files import TIMING
+from legogcd.training.loop import Learner
 from legogcd.vision.backbones.backbone import Backbone, Normalization, Trunk, digest
 from legogcd.vision.backbones.families import Family, register
 from legogcd.vision.tail import State, TailInput
@@ -101,6 +103,7 @@ def job_of(folder: Path) -> tuple[Job, Truth]:
     collection, truth = opened(folder)
     options = RunOptions(
         n_classes=CLASSES,
+        method="legogcd",
         backbone="mean-colors",
         image_size=16,
         views=2,
@@ -126,33 +129,32 @@ def look_for_copies(folder: Path, _: int) -> None:
     prepare(job_of(folder)[0], Quiet()).find_copies(Quiet())
 
 
-def start(folder: Path, _: int) -> None:
-    """The k-means start alone; `run` finds it again."""
-    from legogcd.display import Quiet
-
-    prepared = prepare(job_of(folder)[0], Quiet())
-    prepared.find_copies(Quiet())
-    method, views = prepared.model().method, prepared.learned_from
-    labels = views.labels.numpy()
-    prepared.learner(method).settle(method.start, views, clustering_images(labels, 0), labels, 0)
-
-
 def run(folder: Path, _: int) -> dict[str, float]:
     """All of it: the start, an epoch, evaluation and matching, every image sorted, the run folder and the report."""
     shutil.rmtree(folder / "run", ignore_errors=True)
     job, truth = job_of(folder)
-    matching, score = [], scoring(truth)
+    spent: dict[str, float] = {}
+    score, settle = scoring(truth), Learner.settle
+
+    def start(*given: Any) -> None:
+        began = time.perf_counter()
+        settle(*given)
+        spent["k-means start"] = time.perf_counter() - began
 
     def timed(collection: Collection, predicted: np.ndarray) -> dict[str, float | None]:
         began = time.perf_counter()
         found = score(collection, predicted)
-        matching.append(time.perf_counter() - began)
+        spent["matching"] = time.perf_counter() - began
         return found
+
+    Learner.settle = start  # type: ignore[method-assign]
 
     outcome = discover(job, folder / "run", score=timed)
     began = time.perf_counter()
     report_outcome(outcome, job.collection.images, folder / "run")
-    return {"matching": matching[-1], "report": time.perf_counter() - began}
+    spent["report"] = time.perf_counter() - began
+    times = [json.loads(line) for line in (folder / "run" / TIMING).read_text().splitlines()]
+    return {**spent, "epoch": next(entry["seconds"] for entry in times if entry["what"] == "epoch")}
 
 
 def predict(folder: Path, _: int) -> None:
@@ -170,8 +172,7 @@ PHASES: dict[str, Callable[[Path, int], Any]] = {
     "images are written (not ours)": make_images,
     "encode by shards": encode,
     "near-duplicates": look_for_copies,
-    "k-means start": start,
-    "discover: start, epoch, evaluation, run folder, report": run,
+    "discover: k-means start, an epoch, evaluation, run folder, report": run,
     "predict into Parquet parts": predict,
     "the run's table read again": look_again,
 }
