@@ -234,7 +234,7 @@ def _train(
         learner.processes.share(learner.tail, method)
         learner.processes.share_momentum(optimizer)
     elif recipe.start == "kmeans":
-        display.note("finding a start for the prototypes with semi-supervised k-means")
+        display.note("grouping the images, to start from")
         labels = views.labels.numpy()
         learner.settle(method.start, views, clustering_images(labels, seed), labels, seed)
     entries: list[Metrics] = journal.entries if journal else []
