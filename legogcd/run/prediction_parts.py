@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.files import replacing, sweep_temporaries
 from legogcd.locks import Locked, locked, try_lock
-from legogcd.run.prediction_tables import SCHEMA, named
+from legogcd.run.prediction_tables import COLUMN_TYPES, arrow_schema, named
 from legogcd.vision.views.shards import Damaged, Shard, read_sealed, write_sealed
 from legogcd.vision.views.store import Progress, Warn, silent
 
@@ -77,8 +75,12 @@ class Parts:
         return len(shard)
 
     def _make(self, folder: Path, shard: Shard, progress: Progress) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         unreadable: dict[str, str] = {}
-        schema = SCHEMA.append(pa.field(FEATURES, pa.list_(pa.float32()))) if self.grouped else SCHEMA
+        schema = arrow_schema(COLUMN_TYPES)
+        schema = schema.append(pa.field(FEATURES, pa.list_(pa.float32()))) if self.grouped else schema
         done = 0
         with replacing(data(folder, shard)) as temporary, pq.ParquetWriter(temporary, schema) as writer:
             tables = []
@@ -103,6 +105,8 @@ class Parts:
 
     def read(self, folder: Path, shard: Shard) -> tuple[pd.DataFrame, dict[str, str]]:
         """A part's table, and the names of its unreadable images with the reasons."""
+        import pyarrow.parquet as pq
+
         record = _record(folder, shard)
         bad = {int(row): reason for row, reason in record["unreadable"].items()}
         table: pd.DataFrame = pq.read_table(data(folder, shard)).to_pandas()

@@ -1,6 +1,9 @@
 """What the page needs of a run: handed over by one that has just ended, or computed again from its model."""
 
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from legogcd.collection import Images
 from legogcd.display import Quiet
@@ -10,7 +13,7 @@ from legogcd.report.page.sampling import sampled_rows
 from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.folder import REPORT
-from legogcd.run.model import load_run
+from legogcd.run.model import Model, load_run
 from legogcd.run.pipeline import Outcome
 from legogcd.run.run_features import run_features
 from legogcd.run.trust import run_images
@@ -46,8 +49,8 @@ def report_run(
         )
     if found.unreadable:
         display.warn(left_out(found.unreadable))
-    target, probabilities = out or run / REPORT, model.classify_array(found.features)
-    build_report(run, PageImages(files, found.features, probabilities, found.unreadable, sample), target, display)
+    target, features = out or run / REPORT, found.features
+    build_report(run, page_images(model, files, features, found.unreadable, sample), target, display)
     return target
 
 
@@ -63,6 +66,17 @@ def report_outcome(outcome: Outcome, images: Images, run: Path, display: Quiet |
         names = outcome.discovery.names
         place = {name: number for number, name in enumerate(images.names)}
         images = images.subset([place[names[row]] for row in sample])
-    probabilities = outcome.model.classify_array(features)
-    build_report(run, PageImages(images, features, probabilities, sample=sample), run / REPORT, display)
+    build_report(run, page_images(outcome.model, images, features, sample=sample), run / REPORT, display)
     return run / REPORT
+
+
+def page_images(
+    model: Model,
+    files: Images,
+    features: np.ndarray,
+    unreadable: Mapping[str, str] | None = None,
+    sample: np.ndarray | None = None,
+) -> PageImages:
+    """The images of a page, with what the model makes of their features [N, D]."""
+    probabilities, strange = model.classify_array(features), model.strangeness_array(features)
+    return PageImages(files, features, probabilities, unreadable or {}, strange, sample)
