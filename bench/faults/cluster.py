@@ -46,27 +46,30 @@ class Clusters:
 
 def kill_clusters(trial: Trial, count: int) -> Clusters:
     """Each of the six cases ``count`` times."""
-    trial = replace(trial, epochs=EPOCHS)
     found, ray = Clusters(), ["--engine", "ray"]
-    words = {
-        "encode": ["encode", str(trial.pictures), *_encode_options(trial), *ray],
-        "training": [*trial.words(), "--no-report", *ray, "--workers", "2"],
-        "predict": ["predict", str(trial.run), str(trial.pictures), "--out", str(trial.home / "all.csv"), *ray],
-    }
-    for phase, command in words.items():
-        whole = _unkilled(trial, phase, command)
-        for who in ("a worker", "the head"):
-            case = f"{who} killed in the middle of {phase}"
-            found.identical.setdefault(case, 0)
-            for _ in range(count):
-                _prepare(trial, phase, whole)
-                said = _killed(trial, phase, command, who)
-                differing = what_differs(_left(trial), whole)
-                if said or differing:
-                    found.otherwise.append(f"{case}: {said} {', '.join(differing)}")
-                else:
-                    found.identical[case] += 1
+    predict = ["predict", str(trial.run), str(trial.pictures), "--out", str(trial.home / "all.csv"), "--threads", "1"]
+    _try_each(trial, "encode", ["encode", str(trial.pictures), *_encode_options(trial), *ray], count, found)
+    trial.whole()
+    _try_each(trial, "predict", [*predict, *ray], count, found)
+    trial = replace(trial, epochs=EPOCHS)
+    _try_each(trial, "training", [*trial.words(), "--no-report", *ray, "--workers", "2"], count, found)
     return found
+
+
+def _try_each(trial: Trial, phase: str, command: list[str], count: int, found: Clusters) -> None:
+    whole = _unkilled(trial, phase, command)
+    for who in ("a worker", "the head"):
+        case = f"{who} killed in the middle of {phase}"
+        found.identical.setdefault(case, 0)
+        for _ in range(count):
+            _clear(trial, phase)
+            said = _killed(trial, phase, command, who)
+            differing = what_differs(_left(trial), whole)
+            if said or differing:
+                found.otherwise.append(f"{case}: {said} {', '.join(differing)}")
+            else:
+                found.identical[case] += 1
+        print(f"{case}: {found.identical[case]} of {count} the same bytes", *found.otherwise[-1:], file=sys.stderr)
 
 
 def _encode_options(trial: Trial) -> list[str]:
@@ -76,7 +79,7 @@ def _encode_options(trial: Trial) -> list[str]:
 
 
 def _unkilled(trial: Trial, phase: str, command: list[str]) -> dict[str, bytes]:
-    _prepare(trial, phase, None)
+    _clear(trial, phase)
     done = _start(command)
     said = done.communicate()[1]
     if done.returncode:
@@ -84,7 +87,7 @@ def _unkilled(trial: Trial, phase: str, command: list[str]) -> dict[str, bytes]:
     return _left(trial)
 
 
-def _prepare(trial: Trial, phase: str, whole: dict[str, bytes] | None) -> None:
+def _clear(trial: Trial, phase: str) -> None:
     """Leave what a command needs and nothing that it makes."""
     if phase != "predict":
         trial.clear()
@@ -97,7 +100,7 @@ def _left(trial: Trial) -> dict[str, bytes]:
 
 
 def _start(command: list[str]) -> "subprocess.Popen[str]":
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "RAY_DEDUP_LOGS": "0"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}
     return subprocess.Popen(
         [sys.executable, "-c", SMALL, *command],
         env=environment,

@@ -175,7 +175,7 @@ def timed_ray(count: int, home: Path, name: str) -> float:
 
     ray = load_ray()
     if not ray.is_initialized():
-        os.environ["OMP_NUM_THREADS"] = "1"
+        os.environ.update(OMP_NUM_THREADS="1", RAY_worker_niceness="0")
         ray.init("local", num_cpus=count, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     request, folder = request_of(home), home / f"views-{name}"
     folder.mkdir()

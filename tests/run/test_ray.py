@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import requires
 from pathlib import Path
 
 import psutil
@@ -31,11 +32,13 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def _ray() -> Iterator[None]:
-    import ray
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")  # beside other tests, what is nice comes last
+        import ray
 
-    ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    ray.shutdown()
+        ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        yield
+        ray.shutdown()
 
 
 def workers(name: str) -> list[int]:
@@ -155,3 +158,9 @@ def test_without_ray_one_line_says_what_to_install(
     done = run_cli(*words, "--engine", "ray", *more)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].endswith("not installed: pip install 'legogcd[ray]'")
+
+
+def test_ray_and_stores_are_extras() -> None:
+    plain = [needed for needed in requires("legogcd") or () if "extra ==" not in needed]
+    assert plain
+    assert not [needed for needed in plain if needed.startswith(("ray", "s3fs"))]
