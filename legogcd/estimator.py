@@ -84,8 +84,9 @@ class LegoGCD(ScikitLater):
         images : folder, archive, paths, arrays, tensors, bytes, Pillow images or a data set
             The images. A mapping of path → label, a DataFrame with the columns path and label, a Hugging Face
             ``Dataset`` and a torch ``Dataset`` of pairs bring their labels.
-        labels : sequence, mapping by image name, or path of a CSV file, optional
-            One per image, all whole numbers or all strings; -1 or None = unlabelled.
+        labels : sequence, mapping by image name, path of a CSV file, or "cls", optional
+            One per image, all whole numbers or all strings; -1 or None = unlabelled. "cls": .cls files beside the
+            images, as WebDataset has them.
 
         Returns
         -------

@@ -57,15 +57,21 @@ def from_sidecars(images: ImageFiles, known: Sequence[str] = (), share: float = 
 
     Without ``known`` every such label is used; with it, a share of the images of those classes, as in `from_folders`.
     """
-    truth = {name: label for name in images.names if (label := _sidecar(images.root / name))}
-    if not truth:
-        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    truth = sidecar_labels(images)
     missing = sorted(set(known) - set(truth.values()))
     if missing:
         raise UserError(f"no .cls file says {missing[0]!r}; there are: {some_of(sorted(set(truth.values())), 10)}")
     if known:
         return _drawn(images, truth, list(dict.fromkeys(known)), share)
     return from_labels(images, truth), Truth(truth)
+
+
+def sidecar_labels(images: ImageFiles) -> dict[str, str]:
+    """What the ``.cls`` files beside the images say, by image name."""
+    found = {name: label for name in images.names if (label := _sidecar(images.root / name))}
+    if not found:
+        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    return found
 
 
 def _sidecar(image: Path) -> str:
