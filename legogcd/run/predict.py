@@ -156,23 +156,28 @@ def predict_run(
             for table, features in predictor.batches(images, found.unreadable):
                 found.add(table)
                 if group_strangers:
-                    held.append((table, features[table["stranger"].fillna(False).to_numpy(bool)]))
+                    held.append((table, features[called_strangers(table)]))
                 else:
                     write(table)
                 progress(sum(found.counts.values()) + len(found.unreadable))
         if held:
-            grouped, found.groups = _with_groups(held)
+            grouped, found.groups = with_groups(held)
             write(grouped)
     return found
 
 
-def _with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
+def called_strangers(table: pd.DataFrame) -> np.ndarray:
+    """Which rows of a table [n] are strangers; none where the run cannot tell."""
+    return table["stranger"].fillna(False).to_numpy(bool)
+
+
+def with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
     """Tables as one, with candidate groups of the strangers, whose features were held; and how many groups."""
     table = pd.concat([each for each, _ in held], ignore_index=True)
     groups = candidate_groups(np.concatenate([features for _, features in held]))
     names = np.array([None, *(f"stranger-{number + 1:03d}" for number in range(groups.max(initial=-1) + 1))], object)
     table[STRANGER_GROUP] = None
-    table.loc[table["stranger"].fillna(False).astype(bool), STRANGER_GROUP] = names[groups + 1]
+    table.loc[called_strangers(table), STRANGER_GROUP] = names[groups + 1]
     return table, len(names) - 1
 
 

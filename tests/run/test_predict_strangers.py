@@ -109,10 +109,12 @@ def test_strangers_of_one_kind_are_collected(finished: tuple[Path, Path, Path], 
 def test_python_says_the_same(finished: tuple[Path, Path, Path], tmp_path: Path) -> None:
     run, inbox, _ = finished
     model = LegoGCD.load(run, device="cpu")
-    predict_run(run, find_images(inbox), tmp_path / "table.csv")
+    predict_run(run, find_images(inbox), tmp_path / "table.csv", false_alarms=0.02, group_strangers=True)
     written = pd.read_csv(tmp_path / "table.csv")
-    table = model.predict_table(inbox)
+    table = model.predict_table(inbox, false_alarms=0.02, group_strangers=True)
     assert table["stranger"].tolist() == written["stranger"].tolist()
+    assert table["stranger_group"].fillna("").tolist() == written["stranger_group"].fillna("").tolist()
+    assert "stranger_group" not in model.predict_table(inbox)
     np.testing.assert_allclose(model.strangeness(inbox), written["strangeness"], atol=1e-3)
     model.save(tmp_path / "again")
     assert (tmp_path / "again" / "strangers.json").read_bytes() == (run / "strangers.json").read_bytes()
