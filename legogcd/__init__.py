@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from legogcd.allocator import keep_large_blocks
+from legogcd.thread_wait import sleep_while_waiting
 from legogcd.version import __version__
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 keep_large_blocks()
+sleep_while_waiting()
 
 
 def __getattr__(name: str) -> Any:

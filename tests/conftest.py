@@ -1,10 +1,12 @@
 """What several rooms' tests share: a tiny ViT in the hub's own folder format, and a small collection of pictures."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +14,8 @@ from example_pictures import write_pictures
 from transformers import ViTConfig, ViTModel
 
 from legogcd.cli import main
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core already: more threads would fight over them
     torch.set_num_threads(1)
@@ -43,6 +47,18 @@ def tiny_vit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pictures(tmp_path: Path) -> Path:
     """Four classes of eight pictures."""
     return write_pictures(tmp_path / "pictures")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real browser, for one file at a time: Playwright's event loop would be in the way of other tests."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium found (Debian: apt-get install chromium)")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=180_000)
+        yield browser
+        browser.close()
 
 
 @dataclass

@@ -24,3 +24,12 @@ def test_glibc_takes_it_and_the_variable_switches_it_off() -> None:
 
 def test_asking_twice_does_no_harm() -> None:
     assert keep_large_blocks() == keep_large_blocks()
+
+
+def test_threads_sleep_while_they_wait_unless_somebody_chose() -> None:
+    """It must stand in the environment before torch, and with it OpenMP, is loaded."""
+    program = "import legogcd, os, sys; print(os.environ.get('OMP_WAIT_POLICY'), 'torch' in sys.modules)"
+    asked = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for chosen, expected in (({}, "passive False"), ({"OMP_WAIT_POLICY": "active"}, "active False")):
+        child = subprocess.run([sys.executable, "-c", program], env=asked | chosen, capture_output=True, text=True)
+        assert child.stdout.strip() == expected, child.stderr

@@ -13,15 +13,19 @@ from typing import Any
 
 Figures = dict[str, float]
 PLAIN_ALLOCATOR = {"LEGOGCD_KEEP_ALLOCATOR": "1"}  # legogcd.allocator's switch: a contender without our settings
+SPINNING = {"OMP_WAIT_POLICY": None}  # without legogcd.thread_wait's, for contenders that do not import legogcd first
 
 
 class Contender:
     """``python -m module --child name …``, which answers every line it gets with a line of JSON."""
 
-    def __init__(self, module: str, name: str, arguments: Iterable[object] = (), **environment: str) -> None:
+    def __init__(
+        self, module: str, name: str, arguments: Iterable[object] = (), nice: int = 0, **environment: str | None
+    ) -> None:
         command = [sys.executable, "-m", module, "--child", name, *map(str, arguments)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, env=os.environ | environment, **pipes)
+        kept = {name: value for name, value in (os.environ | environment).items() if value is not None}
+        self.process = subprocess.Popen(["nice", "-n", str(nice), *command] if nice else command, env=kept, **pipes)
 
     def ask(self) -> Figures:
         assert self.process.stdin is not None

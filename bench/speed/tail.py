@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from transformers import ViTConfig, ViTModel
 
-from bench.speed.contest import PLAIN_ALLOCATOR, Contender, Figures, answer, by_turns, said, spread
+from bench.speed.contest import PLAIN_ALLOCATOR, SPINNING, Contender, Figures, answer, by_turns, said, spread
 
 if TYPE_CHECKING:  # imported where it is used: the plain contenders are free of legogcd
     from legogcd.training.loop import LabelledViews, Learner
@@ -83,7 +83,9 @@ def start(name: str, folder: str, options: argparse.Namespace) -> Contender:
     arguments = ["--folder", folder]
     for key in ("plain_views", "precision"):
         arguments += [f"--{key.replace('_', '-')}", getattr(options, key)]
-    environment = {"OMP_NUM_THREADS": str(options.threads)} | (PLAIN_ALLOCATOR if name.startswith("plain") else {})
+    environment: dict[str, str | None] = {"OMP_NUM_THREADS": str(options.threads)}
+    if name.startswith("plain"):
+        environment |= PLAIN_ALLOCATOR | SPINNING
     if options.precision == "bf16":
         environment["ONEDNN_MAX_CPU_ISA"] = BELOW_AMX  # some virtual machines promise AMX and die of it
     return Contender("bench.speed.tail", name, arguments, **environment)

@@ -2,8 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import AgglomerativeClustering
-from sklearn.metrics import silhouette_score
 
 from legogcd.clustering.directions import directions
 
@@ -34,6 +32,9 @@ def candidate_groups(features: NDArray[np.floating]) -> NDArray[np.int64]:
 
 def _best_cut(units: NDArray[np.float32]) -> NDArray[np.int64]:
     """Groups [N] of the cut of the tree with the highest silhouette; one group where none is much better than none."""
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.metrics import silhouette_score
+
     best, score = np.zeros(len(units), np.int64), _LEAST_SILHOUETTE
     apart = np.maximum(1 - units @ units.T, 0)
     np.fill_diagonal(apart, 0)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from legogcd.errors import UserError
 from legogcd.evaluation.label_pairs import label_pair
@@ -83,6 +82,8 @@ def _best_matching(table: NDArray[np.int64]) -> NDArray[np.int64]:
     order of their numbers, the table is square and the cost is its maximum minus it: that gives the one which the
     published evaluation takes.
     """
+    from scipy.optimize import linear_sum_assignment
+
     columns: NDArray[np.int64] = linear_sum_assignment(table.max() - table)[1]
     return columns
 

@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-
 from legogcd.evaluation.label_pairs import label_pair
 
 
@@ -20,6 +18,8 @@ def agreement(y_true: Any, y_pred: Any) -> Agreement:
     >>> agreement([0, 0, 1, 1], [4, 4, 2, 2])
     Agreement(nmi=1.0, ari=1.0)
     """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
     classes, clusters = label_pair(y_true, y_pred)
     return Agreement(
         float(normalized_mutual_info_score(classes, clusters)), float(adjusted_rand_score(classes, clusters))

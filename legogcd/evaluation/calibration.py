@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 Floats = NDArray[np.floating]
 
@@ -76,6 +75,8 @@ def fit_temperature(probabilities: Floats, labels: NDArray[np.int64]) -> float:
 
     A standard normal prior on its logarithm decides where there is next to no evidence; without any it is 1.
     """
+    from scipy.optimize import minimize_scalar
+
     if not len(labels):
         return 1.0
     scores = np.log(np.maximum(probabilities.astype(np.float64), _TINY))

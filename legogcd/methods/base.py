@@ -26,6 +26,7 @@ class Method(nn.Module):
     """
 
     predicts_while_training: ClassVar[bool] = True  # False: `finish` must come first
+    logits_are_cosines: ClassVar[bool] = False  # to prototypes that were learned from the images
 
     @property
     def settles(self) -> bool:

@@ -3,10 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from legogcd.clustering.how_many.choice import Estimate
@@ -19,23 +16,20 @@ _WIDE = 12  # candidates spread over more than this factor are drawn on a logari
 def draw_class_count(estimate: Estimate, path: Path, title: str) -> None:
     """Write a PNG: score by candidate, the estimate as a line, its interval shaded, its parts as bars below."""
     rows = len(estimate.parts) + 1 if estimate.parts else 0
-    figure = plt.figure(figsize=(8, 4.5 + 0.3 * rows), dpi=120, layout="constrained")
-    try:
-        panels = figure.subplots(2 if rows else 1, 1, sharex=True, squeeze=False, height_ratios=_heights(rows))[:, 0]
-        panels[0].set_title(title)
-        _draw_curve(panels[0], estimate)
-        if rows:
-            _draw_intervals(panels[1], [estimate, *estimate.parts])
-        _set_candidates(panels[-1], estimate)
-        panels[-1].set_xlabel("classes, known and new")
-        for panel in panels:
-            panel.axvline(estimate.classes, color=_CHOSEN, linestyle="--", linewidth=2, zorder=1)
-            panel.axvspan(estimate.low, estimate.high, color=_INTERVAL, alpha=0.25, linewidth=0, zorder=0)
-            panel.spines[["top", "right"]].set_visible(False)
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format="png")
-    finally:
-        plt.close(figure)
+    figure = Figure(figsize=(8, 4.5 + 0.3 * rows), dpi=120, layout="constrained")
+    panels = figure.subplots(2 if rows else 1, 1, sharex=True, squeeze=False, height_ratios=_heights(rows))[:, 0]
+    panels[0].set_title(title)
+    _draw_curve(panels[0], estimate)
+    if rows:
+        _draw_intervals(panels[1], [estimate, *estimate.parts])
+    _set_candidates(panels[-1], estimate)
+    panels[-1].set_xlabel("classes, known and new")
+    for panel in panels:
+        panel.axvline(estimate.classes, color=_CHOSEN, linestyle="--", linewidth=2, zorder=1)
+        panel.axvspan(estimate.low, estimate.high, color=_INTERVAL, alpha=0.25, linewidth=0, zorder=0)
+        panel.spines[["top", "right"]].set_visible(False)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
 
 
 def _heights(rows: int) -> list[float]:

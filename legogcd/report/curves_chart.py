@@ -3,10 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from legogcd.files import replacing
 
@@ -28,23 +25,21 @@ _TERM_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 def draw_curves(metrics: list[dict[str, Any]], path: Path, title: str) -> None:
     """Write a PNG of what an epoch-by-epoch log holds."""
     scored = any(entry.get("all") is not None for entry in metrics)
-    figure, axes = plt.subplots(figsize=(8, 4.5), dpi=120, layout="constrained")
-    try:
-        epochs = [entry["epoch"] for entry in metrics]
-        if scored:
-            _draw_accuracy(axes, epochs, metrics)
-        else:
-            _draw_terms(axes, epochs, metrics)
-        axes.set_xlabel("epoch")
-        axes.set_title(title)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format="png")
-    finally:
-        plt.close(figure)
+    figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
+    axes: Any = figure.subplots()
+    epochs = [entry["epoch"] for entry in metrics]
+    if scored:
+        _draw_accuracy(axes, epochs, metrics)
+    else:
+        _draw_terms(axes, epochs, metrics)
+    axes.set_xlabel("epoch")
+    axes.set_title(title)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
 
 
 def _draw_accuracy(axes: Any, epochs: list[int], metrics: list[dict[str, Any]]) -> None:

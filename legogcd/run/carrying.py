@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from legogcd.collection.group_names import group_number
 from legogcd.edits.edit import Name, Several
@@ -63,6 +62,8 @@ def carry_names(before: Path, after: Path) -> Carried:
 
 def match_groups(before: State, after: State) -> dict[str, str]:
     """What became of each category, by name: those of one name, and groups without one that hold the same images."""
+    from scipy.optimize import linear_sum_assignment
+
     found = {name: name for name in before.categories if name in after.categories and group_number(name) is None}
     old = [name for name in before.categories if group_number(name) is not None]
     new = [name for name in after.categories if group_number(name) is not None]
@@ -75,6 +76,8 @@ def match_groups(before: State, after: State) -> dict[str, str]:
 
 def match_names(before: State, after: State) -> Carried:
     """The groups of two rounds matched one to one so that they share the most images; names of those that do count."""
+    from scipy.optimize import linear_sum_assignment
+
     categories_now = dict.fromkeys(after.categories)
     old = [name for name in before.categories if name not in categories_now or group_number(name) is not None]
     old = [name for name in old if not before.is_aside(name)]

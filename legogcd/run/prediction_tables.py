@@ -5,8 +5,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from legogcd.csv_text import csv_line, escape_name
 from legogcd.errors import UserError
@@ -14,28 +12,27 @@ from legogcd.files import replacing
 from legogcd.run.arguments import TABLE_SUFFIXES, check_table
 
 Write = Callable[[pd.DataFrame], None]
-_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("category", pa.string()),
-        ("status", pa.string()),
-        ("confidence", pa.float64()),
-        ("unsure", pa.bool_()),
-        ("stranger", pa.bool_()),
-        ("strangeness", pa.float64()),
-    ]
-)
 STRANGER_GROUP = "stranger_group"
+_COLUMNS = {  # and their types by Arrow's names
+    "path": "string",
+    "category": "string",
+    "status": "string",
+    "confidence": "float64",
+    "unsure": "bool",
+    "stranger": "bool",
+    "strangeness": "float64",
+}
+Columns = dict[str, str]
 
 
 @contextmanager
-def _csv(path: Path, schema: pa.Schema) -> Iterator[Write]:
+def _csv(path: Path, columns: Columns) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(csv_line(schema.names))
+        file.write(csv_line(columns))
 
         def write(table: pd.DataFrame) -> None:
-            columns = [map(_cell, table[name].tolist()) for name in schema.names]
-            file.writelines(map(csv_line, zip(*columns, strict=True)))
+            cells = [map(_cell, table[name].tolist()) for name in columns]
+            file.writelines(map(csv_line, zip(*cells, strict=True)))
 
         yield write
 
@@ -50,17 +47,21 @@ def _cell(value: str | bool | float | None) -> str:
 
 
 @contextmanager
-def _json_lines(path: Path, schema: pa.Schema) -> Iterator[Write]:
+def _json_lines(path: Path, columns: Columns) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
 
         def write(table: pd.DataFrame) -> None:
-            _named(table)[schema.names].to_json(file, orient="records", lines=True, force_ascii=False)
+            _named(table)[list(columns)].to_json(file, orient="records", lines=True, force_ascii=False)
 
         yield write
 
 
 @contextmanager
-def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
+def _parquet(path: Path, columns: Columns) -> Iterator[Write]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
     with pq.ParquetWriter(path, schema) as writer:
 
         def write(table: pd.DataFrame) -> None:
@@ -74,7 +75,7 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(path=table["path"].map(escape_name))
 
 
-FORMATS: dict[str, Callable[[Path, pa.Schema], AbstractContextManager[Write]]] = dict(
+FORMATS: dict[str, Callable[[Path, Columns], AbstractContextManager[Write]]] = dict(
     zip(TABLE_SUFFIXES, (_csv, _json_lines, _parquet), strict=True)
 )
 
@@ -86,9 +87,9 @@ def open_table(out: Path, grouped: bool = False) -> Iterator[Write]:
     With ``grouped`` there is one more column, the strangers' groups.
     """
     check_table(out)
-    schema = _SCHEMA.append(pa.field(STRANGER_GROUP, pa.string())) if grouped else _SCHEMA
+    columns = _COLUMNS | ({STRANGER_GROUP: "string"} if grouped else {})
     try:
-        with replacing(out) as temporary, FORMATS[out.suffix.lower()](temporary, schema) as write:
+        with replacing(out) as temporary, FORMATS[out.suffix.lower()](temporary, columns) as write:
             yield write
     except OSError as error:
         raise UserError(f"cannot write {str(out)!r}: {error.strerror}") from None

@@ -5,18 +5,14 @@ backwards: cast into a buffer that stays in the core's own cache, where both pro
 Kept as int8 numbers m_t with scales s_t, they are never scaled: q·n_t = s_t (q·m_t), and Σ p_t n_t = Σ (p_t s_t) m_t.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from legogcd.vision.views.rows import Rows, select
+from legogcd.vision.view_by_view import few_at_once
+from legogcd.vision.views.rows import Rows
 from legogcd.vision.views.workers import in_slices
-
-_IN_CACHE = 1 << 18  # numbers in a buffer: a view of ViT-B/16, or several smaller ones
-
-Work = Callable[[slice, Tensor, Tensor | None], None]  # where in the batch, numbers [n, T, D], scales [n, 1, T]
 
 
 def attend(queries: Tensor, tokens: Tensor | Rows, dtype: torch.dtype) -> Tensor:
@@ -52,15 +48,15 @@ class _ByView(torch.autograd.Function):
         weights = given.new_empty(*given.shape[:2], tokens.shape[1], dtype=at_least_float32(given))  # [N, H, T]
         pooled = torch.empty_like(given)  # [N, H, D]
 
-        def pool(part: slice, numbers: Tensor, scales: Tensor | None) -> None:
-            scores = torch.bmm(given[part], numbers.transpose(1, 2))  # [n, H, T]
-            if scales is not None:
-                scores *= scales
-            shares = softmax(scores)
-            weights[part] = shares
-            torch.bmm((shares if scales is None else shares * scales).to(dtype), numbers, out=pooled[part])
+        @torch.no_grad()
+        def pool(begin: int, end: int) -> None:
+            for part, numbers, scales in few_at_once(tokens, begin, end, dtype):
+                scores = torch.bmm(given[part], numbers.transpose(1, 2))  # [n, H, T]
+                shares = softmax(scores if scales is None else scores.mul_(scales[:, None]))
+                weights[part] = shares
+                torch.bmm((shares if scales is None else shares * scales[:, None]).to(dtype), numbers, out=pooled[part])
 
-        _view_after_view(tokens, dtype, pool)
+        in_slices(pool, len(given))
         ctx.save_for_backward(weights)
         ctx.tokens = tokens
         return pooled
@@ -71,41 +67,17 @@ class _ByView(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         by_query = torch.empty_like(slope)  # [N, H, D]
 
-        def descend(part: slice, numbers: Tensor, scales: Tensor | None) -> None:
-            shares = weights[part]  # [n, H, T]
-            by_score = torch.bmm(slope[part], numbers.transpose(1, 2)) * shares  # [n, H, T]
-            if scales is not None:
-                by_score *= scales
-            by_score = by_score.addcmul_(shares, by_score.sum(-1, keepdim=True), value=-1)  # softmax's derivative
-            torch.bmm((by_score if scales is None else by_score * scales).to(slope.dtype), numbers, out=by_query[part])
+        @torch.no_grad()
+        def descend(begin: int, end: int) -> None:
+            for part, numbers, scales in few_at_once(ctx.tokens, begin, end, slope.dtype):
+                shares = weights[part]  # [n, H, T]
+                by_score = torch.bmm(slope[part], numbers.transpose(1, 2)) * shares  # [n, H, T]
+                if scales is not None:
+                    by_score *= scales[:, None]
+                by_score.addcmul_(shares, by_score.sum(-1, keepdim=True), value=-1)  # softmax's derivative
+                if scales is not None:
+                    by_score *= scales[:, None]
+                torch.bmm(by_score.to(slope.dtype), numbers, out=by_query[part])
 
-        _view_after_view(ctx.tokens, slope.dtype, descend)
+        in_slices(descend, len(slope))
         return by_query, None
-
-
-def _view_after_view(tokens: Tensor | Rows, dtype: torch.dtype, work: Work) -> None:
-    """Hand ``work`` a few views' tokens at a time, in ``dtype``, from threads that split the batch."""
-    n_views, n_tokens, dim = tokens.shape
-    at_once = max(1, _IN_CACHE // (n_tokens * dim))
-
-    @torch.no_grad()
-    def go_through(begin: int, end: int) -> None:
-        buffer = torch.empty(at_once, n_tokens, dim, dtype=dtype)
-        for first in range(begin, end, at_once):
-            part = slice(first, min(first + at_once, end))
-            if isinstance(tokens, Rows):
-                work(part, *_read(tokens, part, buffer))
-            else:
-                work(part, tokens[part].to(dtype), None)
-
-    in_slices(go_through, n_views)
-
-
-def _read(tokens: Rows, part: slice, buffer: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Rows' numbers in a buffer's type, and their scales."""
-    numbers = buffer[: part.stop - part.start]
-    places = tokens.index[part]
-    for place, row in enumerate(places.tolist()):
-        numbers[place].copy_(tokens.numbers[row])
-    scales = None if tokens.scales is None else select(tokens.scales, places)[:, None]
-    return numbers, scales

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from legogcd.vision.attention import at_least_float32, attend, softmax
+from legogcd.vision.attention import attend, softmax
+from legogcd.vision.pooled_responses import pooled_responses
 from legogcd.vision.views.rows import Rows, dense
 
 State = tuple[Tensor, ...]  # batch-first; what the trunk leaves for the tail
@@ -212,16 +213,15 @@ class ConvTail(FrozenModeModule):
     def forward(self, state: TailInput) -> Tensor:
         """Features [N, D]."""
         (kept,) = state
-        maps = dense(kept, products_dtype(self.head.weight))
+        dtype = products_dtype(self.head.weight)
         if self.blocks:
-            maps = maps.permute(0, 3, 1, 2)  # [N, C, h, w], channels last in memory
+            maps = dense(kept, dtype).permute(0, 3, 1, 2)  # [N, C, h, w], channels last in memory
             for block in self.blocks:
                 maps = block(maps)
-            maps = maps.permute(0, 2, 3, 1)
+            kept = maps.permute(0, 2, 3, 1)
         norm = self.norm
         assert norm.running_var is not None
         assert norm.running_mean is not None
         scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
         weight = self.head.weight.flatten(1) * scale[:, None]  # [D, C]: batch norm is one more factor of the matrix
-        responses = functional.linear(maps.flatten(1, 2), weight, norm.bias - norm.running_mean * scale)  # [N, h·w, D]
-        return functional.relu6(responses).mean(1, dtype=at_least_float32(responses))
+        return pooled_responses(kept, weight, norm.bias - norm.running_mean * scale, dtype)

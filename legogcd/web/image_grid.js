@@ -5,6 +5,7 @@ import { Selection } from "./selection.js";
 
 const FAST = 3; // screens a scroll may jump before pictures wait until it rests
 const REST = 90; // milliseconds
+const LITTLE = 0.2; // of the height
 let grids = 0;
 
 /**
@@ -29,6 +30,7 @@ export class ImageGrid {
     this.active = 0;
     this.scale = 1;
     this.tiles = new Map(); // place → element
+    this.spare = new Map(); // image → element that waits for its new place
     this.lastTop = 0;
     this.selection = new Selection(() => {
       this.mark();
@@ -53,7 +55,7 @@ export class ImageGrid {
     if (this.selection.size) this.selection.keep(order);
     this.active = keepPlace ? Math.max(0, Math.min(this.active, order.length - 1)) : 0;
     if (!keepPlace) this.options.box.scrollTop = 0;
-    this.forget();
+    this.lift();
     this.measure();
   }
 
@@ -78,18 +80,22 @@ export class ImageGrid {
     return this.order.length ? [this.order[this.active]] : [];
   }
 
+  /** Lay out anew; where nothing moves, what is there stays there. */
   measure() {
     const { box } = this.options;
     const width = box.clientWidth - parseFloat(getComputedStyle(box).paddingLeft) * 2;
     if (width <= 0) return;
-    this.layout = layOut(width, box.clientHeight, this.order.length, this.scale);
+    this.sized = steady(this.sized, { width, height: box.clientHeight, scale: this.scale });
+    const before = this.layout;
+    this.layout = layOut(width, this.sized.height, this.order.length, this.scale);
     this.list.style.height = `${this.layout.height}px`;
-    this.forget();
+    if (before && (before.columns !== this.layout.columns || before.side !== this.layout.side)) this.lift();
     this.draw();
   }
 
-  forget() {
-    for (const tile of this.tiles.values()) drop(tile);
+  /** Take every tile from its place; the next drawing puts those it needs where they belong now. */
+  lift() {
+    for (const tile of this.tiles.values()) this.spare.set(Number(tile.dataset.id), tile);
     this.tiles.clear();
   }
 
@@ -113,9 +119,7 @@ export class ImageGrid {
     }
     const fast = Math.abs(top - this.lastTop) > FAST * box.clientHeight;
     this.lastTop = top;
-    const made = document.createDocumentFragment();
-    for (let place = first; place < last; place++) if (!this.tiles.has(place)) made.append(this.tile(place, fast));
-    this.list.append(made);
+    this.fill(first, last, fast);
     this.mark();
     clearTimeout(this.resting);
     this.resting = setTimeout(() => this.rested(first, last), fast ? REST : 0);
@@ -128,14 +132,37 @@ export class ImageGrid {
     this.options.need?.(ids)?.then?.(() => this.refresh());
   }
 
+  /** Tiles for these places, in the page in the order in which they are seen. */
+  fill(first, last, later) {
+    const wanted = new Set(this.order.slice(first, last));
+    for (const [id, tile] of this.spare) {
+      if (wanted.has(id)) continue;
+      drop(tile);
+      this.spare.delete(id);
+    }
+    let next = this.list.firstElementChild;
+    for (let place = first; place < last; place++) {
+      const tile = this.tiles.get(place) ?? this.tile(place, later);
+      if (tile === next) next = next.nextElementSibling;
+      else this.list.insertBefore(tile, next);
+    }
+    for (const tile of this.spare.values()) drop(tile);
+    this.spare.clear();
+  }
+
+  /** The image's own tile if it has one that can move here, a new one otherwise. */
   tile(place, later) {
-    const tile = el("div", { class: "tile", role: "option", id: `${this.prefix}-${place}`, "aria-setsize": this.order.length, "aria-posinset": place + 1 });
+    const id = this.order[place];
+    const source = this.options.thumb(id) ?? undefined;
+    let tile = this.spare.get(id);
+    if (tile && tile.source === source) this.spare.delete(id);
+    else tile = Object.assign(el("div", { class: "tile", role: "option", data: { id } }), { source });
+    tile.id = `${this.prefix}-${place}`;
+    tile.setAttribute("aria-setsize", this.order.length);
+    tile.setAttribute("aria-posinset", place + 1);
     const [left, top] = position(this.layout, place);
     tile.style.width = tile.style.height = `${this.layout.side}px`;
     tile.style.transform = `translate(${left}px, ${top}px)`;
-    tile.dataset.id = String(this.order[place]);
-    const source = this.options.thumb(this.order[place]);
-    if (source) tile.source = source;
     this.tiles.set(place, tile);
     this.dress(tile, place);
     if (!later) load(tile);
@@ -212,6 +239,12 @@ export class ImageGrid {
     this.hovered = place;
     this.options.onActive?.(place < 0 ? -1 : this.order[place]);
   }
+}
+
+/** A little more or less height, as when a bar comes and goes, is no reason for other thumbnails. */
+function steady(before, now) {
+  const same = before && before.width === now.width && before.scale === now.scale;
+  return same && Math.abs(before.height - now.height) < LITTLE * before.height ? before : now;
 }
 
 function load(tile) {

@@ -1,7 +1,6 @@
 """The review page in a real browser, with a server in this process and a run of its own for each test."""
 
 import json
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from patience import PATIENCE
 
 from legogcd.review.app import build_app
 from legogcd.review.guard import Guard
@@ -18,7 +18,6 @@ from legogcd.review.serve import _listening
 from legogcd.review.session import Session
 from legogcd.review.workspace import Location
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TOKEN = "a-token-of-the-tests"
 
 
@@ -50,7 +49,7 @@ class Tab:
     requests: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.complaints.append("a name ran as code"), dialog.dismiss()))

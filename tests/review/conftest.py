@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import CHROMIUM, Tab, serving
+from browser_pages import Tab, serving
 from example_pictures import write_pictures
 from starlette.testclient import TestClient
 
@@ -94,17 +94,6 @@ def page(location: Location) -> Page:
 @pytest.fixture
 def another_page() -> Callable[[Location], Page]:
     return open_page
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium found (Debian: apt-get install chromium)")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from browser_pages import Tab, log
+from patience import until
 
 from legogcd.review.workspace import Location
 
@@ -36,10 +37,9 @@ def test_names_are_offered_and_the_name_of_another_group_merges(tab: Tab) -> Non
     sizes = {name: found["size"] for name, found in tab.groups().items()}
     tab.card(group).locator(".name-button").click()
     page.keyboard.type("gre")
-    option = page.get_by_role("option", name="green")
-    option.wait_for()
+    page.get_by_role("option", name="green").wait_for()
     page.keyboard.press("ArrowDown")
-    assert option.get_attribute("aria-selected") == "true"
+    page.get_by_role("option", name="green", selected=True).wait_for()
     page.keyboard.press("Enter")
     tab.card(group).wait_for(state="detached")
     assert tab.groups()["green"]["size"] == sizes["green"] + sizes[group]
@@ -101,12 +101,12 @@ def test_cards_are_sorted_and_named_ones_hidden(tab: Tab) -> None:
     page = tab.page
     names = page.locator(".name-button")
     page.get_by_label("Order of groups").select_option("name")
-    assert names.all_inner_texts() == sorted(tab.groups())
+    until(names.all_inner_texts, sorted(tab.groups()))
     page.get_by_label("Order of groups").select_option("size")
-    sizes = [tab.groups()[name]["size"] for name in names.all_inner_texts()]
-    assert sizes == sorted(sizes, reverse=True)
+    size = {name: found["size"] for name, found in tab.groups().items()}
+    until(lambda: [size[name] for name in names.all_inner_texts()], sorted(size.values(), reverse=True))
     page.get_by_label("Hide named groups").check()
-    assert sorted(names.all_inner_texts()) == nameless(tab)
+    until(lambda: sorted(names.all_inner_texts()), nameless(tab))
 
 
 def test_a_suggested_name_says_its_source_and_is_accepted_with_one_key(tab: Tab, location: Location) -> None:
@@ -138,7 +138,7 @@ def test_hostile_names_are_text(tab: Tab) -> None:
     page.keyboard.press("Enter")
     page.locator(".name-button").get_by_text(name, exact=True).wait_for()
     tiles = tab.look_at(name)
-    assert tiles.count() == tab.groups()[name]["size"]
+    until(tiles.count, tab.groups()[name]["size"])
     tiles.first.click()
     page.keyboard.press("m")
     page.locator(".combo-list").get_by_text(name, exact=True).wait_for()

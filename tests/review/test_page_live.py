@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from browser_pages import Tab, log
+from patience import until
 
 from legogcd.edits import Name
 from legogcd.review.workspace import Location
@@ -39,7 +40,7 @@ def test_two_tabs_see_each_other_and_do_not_fight(tab: Tab) -> None:
     tab.page.keyboard.press("Enter")
     tab.said("Nothing was done; your selection is kept.")
     tab.page.get_by_text("1 image selected").wait_for()
-    assert tab.selected() == [order[2]]
+    until(tab.selected, [order[2]])
     tab.complaints.clear()  # of the requests that the test cut off, and of the refusal
     other.close()
 
@@ -120,7 +121,7 @@ def test_questions_are_answered_with_single_keys(tab: Tab, location: Location) -
             asked += 1
         else:
             page.keyboard.press("k")
-        assert page.locator(".question").inner_text() != before
+        until(lambda before=before: page.locator(".question").inner_text() != before)
     assert asked
     assert len(log(location)) == asked
 
@@ -137,7 +138,7 @@ def test_a_round_is_trained_watched_and_opened(tab: Tab) -> None:
     page.get_by_label("Epochs").fill("1")
     page.get_by_role("button", name="Train the next round").click()
     page.get_by_role("button", name="Cancel").wait_for()
-    page.get_by_role("heading", name="What changed").wait_for(timeout=180_000)
+    page.get_by_role("heading", name="What changed").wait_for(timeout=300_000)
     page.get_by_role("rowheader", name="crimson").first.wait_for()
     page.get_by_role("button", name="Go on with the new round").click()
     tab.card("crimson").wait_for()

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from browser_pages import Tab
 from contrast import LOW_CONTRAST
+from patience import until
 
 NAMELESS = """() => [...document.querySelectorAll("button, a, input, select, [role=option], [role=listbox], dialog")]
   .filter((element) => element.checkVisibility())
@@ -33,9 +34,9 @@ def test_every_view_fits_can_be_read_and_is_named(chromium: Any, address: str, w
 
 
 def check(page: Any) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate(LOW_CONTRAST) == []
-    assert page.evaluate(NAMELESS) == []
+    until(lambda: page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+    until(lambda: page.evaluate(LOW_CONTRAST), [])
+    until(lambda: page.evaluate(NAMELESS), [])
 
 
 def test_a_screen_reader_finds_names_and_states(tab: Tab) -> None:
@@ -48,10 +49,10 @@ def test_a_screen_reader_finds_names_and_states(tab: Tab) -> None:
     grid = page.get_by_role("listbox", name="Images")
     assert grid.get_attribute("aria-multiselectable") == "true"
     option = page.get_by_role("option", selected=True)
-    assert option.count() == 1
-    assert ".png, blue" in option.get_attribute("aria-label")
-    assert grid.get_attribute("aria-activedescendant") == option.get_attribute("id")
-    assert page.get_by_role("status").filter(has_text="1 image selected").count() == 1
+    until(option.count, 1)
+    until(lambda: ".png, blue" in option.get_attribute("aria-label"))
+    until(lambda: grid.get_attribute("aria-activedescendant"), option.get_attribute("id"))
+    page.get_by_role("status").filter(has_text="1 image selected").wait_for()
     assert (
         page.get_by_role("navigation", name="Views").get_by_role("link", name="Images").get_attribute("aria-current")
         == "page"

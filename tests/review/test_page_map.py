@@ -3,6 +3,7 @@
 from typing import Any
 
 from browser_pages import Tab
+from patience import until
 
 
 def open_map(tab: Tab) -> dict[str, float]:
@@ -31,11 +32,10 @@ def test_a_lasso_fills_the_grid_and_what_is_selected_there_can_be_moved(tab: Tab
     page.get_by_role("button", name="Lasso").click()
     draw(page, frame, [(0.005, 0.005), (0.5, 0.005), (0.5, 0.995), (0.005, 0.995)])
     page.get_by_role("heading", name="Inside the lasso").wait_for()
-    shown = set(tab.shown())
     left = {number for number, (x, _) in enumerate(places) if x < 0.49}
     right = {number for number, (x, _) in enumerate(places) if x > 0.51}
-    assert left <= shown
-    assert not shown & right
+    until(lambda: left <= set(tab.shown()) and not set(tab.shown()) & right)
+    shown = set(tab.shown())
     page.get_by_role("button", name="All", exact=True).click()
     page.keyboard.press("m")
     page.keyboard.type("left side")
@@ -44,18 +44,29 @@ def test_a_lasso_fills_the_grid_and_what_is_selected_there_can_be_moved(tab: Tab
     assert set(tab.order("left side")) == shown
 
 
+def point_at(page: Any, x: float, y: float, seen: str) -> None:
+    """Hold the pointer to a place until the page shows what is there: a map that is being drawn hears no pointer."""
+
+    def look() -> bool:
+        page.mouse.move(x - 3, y - 3)
+        page.mouse.move(x, y)
+        return bool(page.locator(seen).is_visible())
+
+    until(look)
+
+
 def test_colors_and_pointing_at_a_mark(tab: Tab) -> None:
     page, frame = tab.page, open_map(tab)
     x, y = page.evaluate(
         "fetch('/api/map').then((a) => a.arrayBuffer()).then((buffer) => [...new Float32Array(buffer)].slice(0, 2))"
     )
     spot = (frame["x"] + (1 + 0.94 * x) / 2 * frame["width"], frame["y"] + (1 - 0.94 * y) / 2 * frame["height"])
-    page.mouse.move(*spot)
-    page.locator("#tip img").wait_for()
+    point_at(page, *spot, "#tip img")
     page.mouse.move(frame["x"] + 2, frame["y"] + 2)
     for value, text in (("confidence", "doubtful"), ("round", "confirmed")):
         page.get_by_label("Color of marks").select_option(value)
         page.locator(".map-legend").get_by_text(text).wait_for()
+    point_at(page, *spot, "#tip img")
     page.mouse.click(*spot)
     page.locator(".images-box .tile.active").wait_for()
 

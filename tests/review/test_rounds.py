@@ -8,7 +8,7 @@ from legogcd.review.rounds import changes, next_folder
 from legogcd.run.categories import current, read_edits
 
 
-def wait(page: Any, *states: str, seconds: float = 90) -> dict[str, Any]:
+def wait(page: Any, *states: str, seconds: float = 300) -> dict[str, Any]:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found: dict[str, Any] = page.get("/api/round")

@@ -16,9 +16,10 @@ from tiny_backbones import KINDS, save_tiny
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from legogcd.vision import attention
+from legogcd.vision import view_by_view
 from legogcd.vision.attention import attend
 from legogcd.vision.backbones import Backbone, load_backbone
+from legogcd.vision.pooled_responses import pooled_responses
 from legogcd.vision.views.rows import Rows, TallTensor
 from legogcd.vision.views.tensor_format import quantized, stored_as
 
@@ -95,7 +96,7 @@ def test_views_in_several_buffers_and_threads_are_the_same_bits(monkeypatch: pyt
     rows = kept_rows(tokens, "bf16", generator)
     once = attend(queries, rows, torch.float32)
     for numbers, count in ((1, 1), (3 * 9 * 16, 2), (1 << 18, 3)):
-        monkeypatch.setattr(attention, "_IN_CACHE", numbers)
+        monkeypatch.setattr(view_by_view, "_IN_CACHE", numbers)
         with torch_threads(count):
             assert torch.equal(attend(queries, rows, torch.float32), once)
 
@@ -144,7 +145,7 @@ def test_a_step_makes_nothing_as_large_as_the_tokens(
     wide: Backbone, kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a copy of them, nor a gradient for them, nor a product of all of them with a matrix."""
-    monkeypatch.setattr(attention, "_IN_CACHE", 4 * 257 * 32)
+    monkeypatch.setattr(view_by_view, "_IN_CACHE", 4 * 257 * 32)
     cls, tokens = random_state(wide)
     rows = kept_rows(tokens, kept, torch.Generator())
     with torch_threads(1), Made(tokens.numel() // 2) as made:  # a mode sees its own thread's work only
@@ -241,3 +242,49 @@ def test_autocast_over_half_tokens(tmp_path: Path) -> None:
         timeout=300,
     )
     assert child.stdout.strip() == "agreed", child.stderr[-2000:]
+
+
+def plain_responses(maps: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return torch.nn.functional.relu6(maps.flatten(1, 2) @ weight.T + bias).mean(1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 20), st.integers(1, 3), st.integers(1, 3), st.integers(1, 5), st.integers(1, 6)),
+    kept=dtypes,
+    seed=st.integers(0, 99),
+)
+def test_pooled_responses_and_their_gradients_are_autograds(
+    shape: tuple[int, int, int, int, int], kept: str, seed: int
+) -> None:
+    """To rounding for maps in any type, and to the bit for any number of threads."""
+    (n, height, width, channels, d), generator = shape, torch.Generator().manual_seed(seed)
+    maps = 3 * torch.randn(n, height, width, channels, generator=generator)
+    weight, bias = (torch.randn(*s, generator=generator, requires_grad=True) for s in ((d, channels), (d,)))
+    direction = torch.randn(n, d, generator=generator)
+    expected = plain_responses(stored_as(maps, kept).float(), weight, bias)
+    slopes = torch.autograd.grad(expected, (weight, bias), direction)
+    found = []
+    rows = kept_rows(maps, kept, generator)
+    for count in (1, 2, 3):
+        with torch_threads(count):
+            pooled = pooled_responses(rows, weight, bias, torch.float32)
+            found.append((pooled.detach(), *torch.autograd.grad(pooled, (weight, bias), direction)))
+            with torch.no_grad():
+                assert torch.equal(pooled_responses(rows, weight, bias, torch.float32), found[0][0])
+    for ours, plain in zip(found[0], (expected, *slopes), strict=True):
+        assert torch.allclose(ours, plain, atol=1e-5 * max(1.0, float(plain.detach().abs().max())))
+    for other in found[1:]:
+        assert all(torch.equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+def test_the_default_step_makes_one_tensor_as_large_as_the_responses() -> None:
+    """Where autograd makes four; the evaluation makes none."""
+    maps, weight, bias = torch.randn(64, 7, 7, 8), torch.randn(96, 8, requires_grad=True), torch.zeros(96)
+    rows = kept_rows(maps, "bf16", torch.Generator())
+    with torch_threads(1), Made(64 * 49 * 96 // 2) as made:  # a mode sees its own thread's work only
+        pooled_responses(rows, weight, bias, torch.float32).square().sum().backward()
+    assert made.types == [torch.float32]
+    with torch_threads(1), torch.no_grad(), Made(64 * 49 * 96 // 2) as made:
+        pooled_responses(rows, weight, bias, torch.float32)
+    assert made.types == []

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
 
 Progress = Callable[[int, float], None]
 
@@ -43,6 +42,8 @@ class Sample(NamedTuple):
 
 def draw_sample(points: NDArray[np.float32], labels: NDArray[np.int64], seed: int) -> Sample:
     """At most 5,000 images, at least one of each class, in the 64 directions along which they differ most."""
+    from sklearn.decomposition import PCA
+
     chosen = np.arange(len(points))
     if len(points) > _MOST_IMAGES:
         order = np.random.default_rng(seed).permutation(len(points))

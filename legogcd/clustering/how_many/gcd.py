@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment, minimize_scalar
 
 from legogcd.clustering.how_many.estimate import MOST_CLASSES, Estimate, Progress, Sample
 from legogcd.clustering.kmeans.plain import kmeans
@@ -20,6 +19,8 @@ def search_labelled_accuracy(
     search, which takes the accuracy for a function with one peak; it is not, so that the search can end beside it.
     The interval: evaluated K whose accuracy is within one standard error (that of a share) of the best.
     """
+    from scipy.optimize import minimize_scalar
+
     labelled = sample.labels >= 0
     if not labelled.any():
         raise UserError("the approach 'gcd' needs labelled images, and there are none; use 'silhouette'")
@@ -46,6 +47,8 @@ def search_labelled_accuracy(
 
 
 def _accuracy(classes: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
+    from scipy.optimize import linear_sum_assignment
+
     table = np.zeros((int(clusters.max()) + 1, int(classes.max()) + 1), dtype=np.int64)
     np.add.at(table, (clusters, classes), 1)
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(classes))

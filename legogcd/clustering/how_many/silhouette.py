@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import silhouette_samples
 
 from legogcd.clustering.how_many.estimate import MOST_CLASSES, Estimate, Progress, Sample, candidates
 from legogcd.clustering.kmeans.semi_supervised import semi_supervised_kmeans
@@ -37,6 +36,8 @@ def search_silhouette(sample: Sample, most: int | None, seed: int, progress: Pro
 
 def _silhouettes(points: NDArray[np.float32], clusters: NDArray[np.int64]) -> NDArray[np.float64]:
     """[U]; 0 where the unlabelled images are all in one cluster or each in its own: that says nothing."""
+    from sklearn.metrics import silhouette_samples
+
     if not 1 < len(np.unique(clusters)) < len(points):
         return np.zeros(len(points))
     return np.asarray(silhouette_samples(points, clusters), dtype=np.float64)

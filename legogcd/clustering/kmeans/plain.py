@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 
 from legogcd.clustering.kmeans.points import as_points, check_enough
 from legogcd.errors import UserError
@@ -25,6 +24,8 @@ def kmeans(features: Any, k: int, seed: int, n_init: int = 10) -> Clustering:
     >>> sorted(result.centers.ravel().tolist()), result.inertia
     ([1.0, 9.0], 4.0)
     """
+    from sklearn.cluster import KMeans
+
     points = as_points(features)
     if k < 1:
         raise UserError(f"{k} clusters were asked for; expected at least 1")

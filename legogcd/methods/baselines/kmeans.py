@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import Field, field_validator
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -87,6 +86,8 @@ def known_first(clusters: np.ndarray, labels: np.ndarray, k: int, n_known: int) 
     >>> known_first(np.array([2, 2, 0, 1, 1]), np.array([0, 0, 1, -1, -1]), k=3, n_known=2)
     [2, 0, 1]
     """
+    from scipy.optimize import linear_sum_assignment
+
     labelled = labels >= 0
     shared = np.zeros((n_known, k), dtype=np.int64)  # labelled images of each class in each cluster
     np.add.at(shared, (labels[labelled], clusters[labelled]), 1)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-from sklearn.covariance import ledoit_wolf
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -87,6 +86,8 @@ def equalizing(points: np.ndarray) -> np.ndarray:
 
     None (the identity) where they do not spread at all: no class has two different labelled images.
     """
+    from sklearn.covariance import ledoit_wolf
+
     if np.abs(points).max(initial=0.0) < 1e-6:
         return np.eye(points.shape[1])
     variances, axes = np.linalg.eigh(ledoit_wolf(points, assume_centered=True)[0])

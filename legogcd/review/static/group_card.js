@@ -21,7 +21,7 @@ export const kind = (group) => (group.aside ? "set aside" : group.status === "kn
  * A group as a card.
  * @param {any} group as /api/state has it
  * @param {{open: () => void, split: () => void, confirm: () => void, aside: () => void, merge: () => void, accept: () => void,
- *   suspects: (ids: number[], text: string) => void, drop: (from: string) => void}} acts
+ *   suspects: (ids: number[], text: string) => void, drop: (from: string) => void, written: () => void}} acts
  */
 export function groupCard(group, acts) {
   const isNew = group.status !== "known" && !group.named;
@@ -48,7 +48,7 @@ export function groupCard(group, acts) {
     button("Merge", acts.merge, { class: "quiet", title: "Into another group (G)" }),
     button("Set aside", acts.aside, { class: "quiet", title: "Nothing that belongs here (X)" })));
 
-  card.rename = () => rename(card, group);
+  card.rename = () => rename(card, group, acts.written);
   listenToDrag(card, group, acts);
   return card;
 }
@@ -61,13 +61,14 @@ function suggestion(group, acts) {
 }
 
 /** The name becomes a field; Enter keeps, Escape leaves it. */
-function rename(card, group) {
+function rename(card, group, written) {
   const title = card.querySelector(".card-title");
   if (title.querySelector("input")) return;
   const shown = [...title.childNodes];
   const close = (keepFocus) => {
     title.replaceChildren(...shown);
     if (keepFocus) card.focus({ preventScroll: true });
+    written();
   };
   const { box, field } = createCombobox({
     label: `Name of ${group.id}`, placeholder: "What is it?", text: group.named || group.status === "known" ? group.id : "",
@@ -80,7 +81,7 @@ function rename(card, group) {
     onCancel: () => close(true),
   });
   title.replaceChildren(box);
-  field.addEventListener("blur", () => setTimeout(() => { if (box.isConnected && !box.contains(document.activeElement)) close(false); }, 150));
+  field.addEventListener("blur", () => setTimeout(() => { if (title.contains(box) && !box.contains(document.activeElement)) close(false); }, 150));
   field.focus();
   field.select();
 }

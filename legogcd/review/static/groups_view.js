@@ -42,16 +42,16 @@ export function createGroupsView(go) {
     accept: () => group.suggestion && nameGroup(group.id, group.suggestion.name),
     suspects: (ids, text) => go("images", { ids, title: text }),
     drop: (from) => store.edit({ edit: "merge", into: group.id, groups: [from] }),
+    written: () => draw(),
   });
 
   let made = new Map(); // group → [its state as text, card]
 
   function draw() {
-    if (!store.state) return;
+    if (!store.state || cards.querySelector(".card-title input")) return; // nothing moves under the hands of someone who writes a name
     const groups = shown();
     const fresh = new Map();
     const active = document.activeElement?.closest?.(".group-card")?.dataset.group ?? null;
-    const writing = cards.querySelector(".card-title input") !== null;
     for (const group of groups) {
       const key = JSON.stringify(group);
       const old = made.get(group.id);
@@ -64,7 +64,7 @@ export function createGroupsView(go) {
     const hidden = store.state.groups.length - groups.length;
     count.textContent = counted(groups.length, "group") + (hidden ? `, ${hidden} hidden` : "");
     if (!groups.length) cards.append(el("p", { class: "card" }, "Every group has a name. Show them again, or train the next round."));
-    roam(at !== null && fresh.has(at) ? at : groups[0]?.id ?? null, active !== null && !writing);
+    roam(at !== null && fresh.has(at) ? at : groups[0]?.id ?? null, active !== null);
     drawMarks();
   }
 
@@ -127,5 +127,5 @@ export function createGroupsView(go) {
   bind("groups", "x", "Set aside: nothing that belongs here", withGroup((act) => act.aside()));
   bind("groups", "h", "Hide or show named groups", () => hide.click());
 
-  return { name: "groups", title: "Groups", root, update: draw, enter: () => { draw(); roam(at, true); } };
+  return { name: "groups", title: "Groups", root, update: draw, enter: () => { draw(); roam(at, true); }, leave: () => cards.querySelector(".card-title input")?.blur() };
 }

@@ -1,4 +1,3 @@
-import { get } from "./api.js";
 import { store } from "./store.js";
 
 const AGAIN = 1500; // milliseconds between two tries
@@ -7,58 +6,42 @@ const AGAIN = 1500; // milliseconds between two tries
 export function listen() {
   let source = null;
   let away = false;
-
-  function lost() {
-    if (away) return;
-    away = true;
-    store.emit("lost");
-  }
+  let trying = 0;
 
   function connect() {
     source?.close();
     source = new EventSource("/api/events");
-    source.addEventListener("open", () => back());
-    source.addEventListener("error", () => {
-      lost();
-      source.close();
-      setTimeout(retry, AGAIN);
-    });
+    source.addEventListener("open", back);
+    source.addEventListener("error", () => lost());
     source.addEventListener("message", ({ data }) => hear(JSON.parse(data)));
   }
 
-  /** Whether the server is there again, or refuses us because it was started anew with another key. */
-  async function retry() {
-    try {
-      await get("/api/round");
-      connect();
-    } catch (problem) {
-      if (problem.status === 401 || problem.status === 403) store.emit("lost", { key: true });
-      setTimeout(retry, AGAIN);
-    }
+  /** Say that the server is gone, or refuses us because it was started anew with another key, and try again in a while. */
+  function lost(problem = {}) {
+    source?.close();
+    clearTimeout(trying);
+    trying = setTimeout(retry, AGAIN);
+    away = true;
+    store.emit("lost", { key: problem.status === 401 || problem.status === 403 });
   }
 
-  async function back() {
+  const retry = () => store.load().then(connect, lost);
+
+  function back() {
     if (!away) return;
     away = false;
-    await store.load().catch(() => lost());
     store.emit("back");
   }
 
-  async function hear(news) {
+  function hear(news) {
     if (news.opened) return void location.reload();
     if (news.error) store.tell(news.error, true);
     if (news.round) store.emit("round", news.round);
     const newer = news.version !== undefined && news.version !== store.state?.version;
     const ready = news.ready !== undefined && news.ready.length !== (store.state?.ready ?? []).length;
-    if (newer || ready || news.fresh?.length) await store.load().catch(() => lost());
+    if (newer || ready || news.fresh?.length) store.load().catch(lost);
   }
 
-  store.on("lost", () => {
-    if (!away) {
-      away = true;
-      source?.close();
-      setTimeout(retry, AGAIN);
-    }
-  });
-  connect();
+  store.on("lost", () => { if (!away) lost(); });
+  store.state ? connect() : retry();
 }

@@ -81,7 +81,7 @@ function sayLost({ key = false } = {}) {
 store.on("state", ({ before }) => {
   if (before && before.pictures !== store.state.pictures) return void location.reload(); // another run
   drawBar();
-  current?.update?.();
+  current ? current.update?.() : fromAddress();
 });
 store.on("told", tell);
 store.on("lost", sayLost);
@@ -111,10 +111,5 @@ bind("everywhere", "?", "This key map", showKeys);
 listenToKeys(() => current?.name ?? "groups");
 addEventListener("popstate", fromAddress);
 
-try {
-  await store.load();
-  fromAddress();
-} catch (problem) {
-  sayLost({ key: problem.status === 401 || problem.status === 403 });
-}
+await store.load().catch(() => {}); // listening says that there is no server, and tries again
 listen();

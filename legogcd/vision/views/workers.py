@@ -11,21 +11,25 @@ import torch
 
 Made = TypeVar("Made")
 
+SLICES = 16
+
 
 def in_slices(work: Callable[[int, int], None], count: int) -> None:
     """``work(begin, end)`` over slices of range(count), as many at once as torch has threads; here where that is one.
+
+    The slices are the same for any number of threads up to 16. There are more of them than threads: where another
+    process has taken a core, the thread on the other one does more of the work and nobody waits long.
 
     >>> done = [0] * 5
     >>> in_slices(lambda begin, end: done.__setitem__(slice(begin, end), [1] * (end - begin)), 5)
     >>> done
     [1, 1, 1, 1, 1]
     """
-    n_threads = min(torch.get_num_threads(), count)
-    if n_threads <= 1:
-        return work(0, count)
-    bounds = [count * slice_ // n_threads for slice_ in range(n_threads + 1)]
-    list(_pool(os.getpid(), torch.get_num_threads()).map(work, bounds[:-1], bounds[1:]))
-    return None
+    n_threads = torch.get_num_threads()
+    n_slices = min(max(SLICES, n_threads), count)
+    bounds = [count * slice_ // n_slices for slice_ in range(n_slices + 1)] if count else []
+    run = map if n_threads <= 1 or n_slices <= 1 else _pool(os.getpid(), n_threads).map
+    list(run(work, bounds[:-1], bounds[1:]))
 
 
 def ahead(items: Iterator[Made]) -> Iterator[Made]:
