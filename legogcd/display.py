@@ -72,10 +72,15 @@ class Screen(Quiet):
             self._say(text)
 
     def _say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._print(text)
 
     def warn(self, text: str) -> None:
-        self.console.print(f"warning: {text}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        self._print(f"warning: {text}", "yellow")
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        """Between words where a terminal's line ends; a log file's lines are whole."""
+        whole = not self.console.is_terminal
+        self.console.print(text, style=style, highlight=False, markup=False, soft_wrap=whole)
 
     @contextmanager
     def counting(self, what: str, total: int) -> Iterator[Callable[[int], None]]:

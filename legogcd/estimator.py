@@ -1,6 +1,6 @@
 """scikit-learn's habits over the pipeline: ``LegoGCD(n_classes=…).fit(images, labels).predict(images)``.
 
-Heavy imports wait until a method needs them: whoever imports the class pays for scikit-learn's base and no more.
+Heavy imports wait until they are needed: scikit-learn's base classes for the first ``LegoGCD()``, torch for ``fit``.
 """
 
 import inspect
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
 
+from legogcd.late_bases import ScikitLater
 from legogcd.run.options import AUTO_BACKBONE, RunOptions, described
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _OPTIONS = RunOptions.model_fields
 
 
-class LegoGCD(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LegoGCD(ScikitLater):
     """Sort images of which some, of some categories, are labelled.
 
     Parameters
@@ -280,6 +279,8 @@ class LegoGCD(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> "Model":
         if not hasattr(self, "classes_"):
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError("this LegoGCD is not fitted yet; call fit(images, labels) first")
         model: Model = self.model_
         return model

@@ -2,9 +2,10 @@
 
 Of each data set half of the new classes, another half for each seed, and a quarter of the other unlabelled images are
 taken out before a run. The classes play strangers, the images those that belong; both are scored by the run as
-`legogcd predict` would. Every score calls a stranger what is beyond 95 % of the run's own unlabelled images (for scores
-made of distances: each without itself), so that nothing is learned from strangers. The truth scores alone. Rows that
-the file has are not computed again.
+`legogcd predict` would. Every score calls a stranger what is beyond 95 % of the run's own unlabelled images, each
+without itself in what it is held against, so that nothing is learned from strangers; what the same images as they are
+would have given stands beside it. The truth scores alone. Rows that the file has are not computed again, nor are runs
+whose outcome is in ``--work``.
 """
 
 import argparse
@@ -15,15 +16,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from sklearn.metrics import roc_auc_score
 
 from bench.accuracy.study import DataSet
 from legogcd.clustering import directions
 from legogcd.display import Quiet
 from legogcd.evaluation.results import spread
-from legogcd.evaluation.strangers import FALSE_ALARMS, nearest_distance
+from legogcd.evaluation.strangers import FALSE_ALARMS, Nearness, nearest_distance
 from legogcd.methods.legogcd_plus.whitening import around_class_means, equalizing, principal_axes
+from legogcd.methods.parametric import Parametric
 from legogcd.run import Job, RunOptions, prepare
 from legogcd.run.job import Prepared
 from legogcd.run.pipeline import computed
@@ -36,8 +38,6 @@ SCORES = {
     "nearest prototype": "1 − the largest cosine to a prototype: what `legogcd predict` uses",
     "energy": "−τ log Σ exp(z/τ), τ = 0.1",
     "nearest mean": "trained features: 1 − cosine to the nearest category's mean",
-    "nearest mean, whitened": "the same after whitening within categories, 128 dimensions",
-    "nearest mean, untrained, whitened": "the same on untrained features",
     "Mahalanobis": "trained features: squared distance to the nearest mean, covariance shared by the categories",
     "k-NN": "trained features: 1 − cosine to the fifth nearest image of the run",
 }
@@ -53,6 +53,7 @@ class Row:
     auroc: float
     false_alarms: float
     found: float
+    false_alarms_plain: float  # with the run's own images as they are
     belong: int
     strangers: int
 
@@ -62,12 +63,24 @@ class Trial:
     """A finished run, with features of all images [N, D], those of the run and others alike."""
 
     trained: np.ndarray
-    untrained: np.ndarray
     logits: np.ndarray  # [N, K]
-    confidence: np.ndarray  # [N]
     category: np.ndarray  # [N], -1 for images that were not in the run
-    usual: np.ndarray  # [N] bool: in the run, without a label
-    n_classes: int
+    learned: np.ndarray  # [N] bool: learned from
+    usual: np.ndarray  # [N] bool: learned from, without a label
+    temperature: np.ndarray  # at which logits become calibrated probabilities
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.logits.shape[1])
+
+    def without_themselves(self) -> np.ndarray:
+        """The logits [N, K] of all images; those that were learned from have no part in their own prototype."""
+        rows = np.flatnonzero(self.learned)
+        own = self.category[rows]
+        near = Nearness(own, self.logits[rows, own], np.zeros(len(rows))).without_themselves()
+        logits = self.logits.copy()
+        logits[rows, own] = near.to_own
+        return logits
 
 
 def main() -> None:
@@ -93,6 +106,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--method", default="legogcd+")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--work", type=Path, help="folder where finished runs are remembered")
     parser.add_argument("--threads", type=int)
     return parser.parse_args()
 
@@ -116,11 +130,15 @@ def measure(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
         cache=options.cache,
         threads=options.threads,
     )
-    everything = prepare(Job(collection, chosen), Quiet())  # encoded once, whatever is taken out
-    trial = run_without(everything, ~stranger & ~belongs)
+    kept = None if options.work is None else options.work / f"{data.name}-{data.image_size}-{seed}.npz"
+    trial = remembered(kept) if kept else None
+    if trial is None:
+        everything = prepare(Job(collection, chosen), Quiet())  # encoded once, whatever is taken out
+        trial = run_without(everything, ~stranger & ~belongs)
+        remember(kept, trial)
     rows = []
-    for name, score in scores(trial):
-        usual = np.quantile(score[trial.usual], 1 - FALSE_ALARMS)
+    for name, score, plain in scores(trial):
+        usual = threshold(score[trial.usual])
         told = np.concatenate([np.zeros(belongs.sum()), np.ones(stranger.sum())])
         rows.append(
             Row(
@@ -130,6 +148,7 @@ def measure(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
                 round(float(roc_auc_score(told, np.concatenate([score[belongs], score[stranger]]))), 4),
                 round(float((score[belongs] > usual).mean()), 4),
                 round(float((score[stranger] > usual).mean()), 4),
+                round(float((plain[belongs] > threshold(plain[trial.usual])).mean()), 4),
                 int(belongs.sum()),
                 int(stranger.sum()),
             )
@@ -138,12 +157,29 @@ def measure(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
     return rows
 
 
+def threshold(usual: np.ndarray) -> float:
+    """What 5 % of images like these lie beyond: the conformal quantile."""
+    return float(np.quantile(usual, min(1, (1 - FALSE_ALARMS) * (len(usual) + 1) / len(usual)), method="higher"))
+
+
+def remembered(path: Path) -> Trial | None:
+    if not path.exists():
+        return None
+    with np.load(path) as there:
+        return Trial(**{field.name: there[field.name] for field in fields(Trial)})
+
+
+def remember(path: Path | None, trial: Trial) -> None:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **{field.name: getattr(trial, field.name) for field in fields(Trial)})
+
+
 def run_without(everything: Prepared, kept: np.ndarray) -> Trial:
     """A run of some images, and what it makes of all."""
     rows = np.flatnonzero(kept)
     collection = everything.collection.keep(rows)
     job = replace(everything.job, collection=collection)
-    untrained = everything.learner(everything.model().method).features(everything.views)
     prepared = replace(everything, job=job, collection=collection, rows=torch.from_numpy(rows))
     prepared.find_copies(Quiet())
     outcome = computed(prepared)
@@ -151,32 +187,42 @@ def run_without(everything: Prepared, kept: np.ndarray) -> Trial:
     trained = everything.learner(method).features(everything.views)
     with torch.no_grad():
         logits = method.logits(torch.from_numpy(trained)).numpy()
-    category, usual = np.full(len(kept), -1), np.zeros(len(kept), bool)
-    category[rows] = np.where(collection.labels >= 0, collection.labels, outcome.discovery.predicted)
-    usual[rows] = prepared.labels < 0
-    confidence = outcome.model.classify_array(trained).max(axis=1)
-    return Trial(trained, untrained, logits, confidence, category, usual, job.n_classes)
+    category, learned, usual = np.full(len(kept), -1), np.zeros(len(kept), bool), np.zeros(len(kept), bool)
+    category[rows] = np.where(prepared.labels >= 0, prepared.labels, logits[rows].argmax(axis=1))
+    learned[rows[prepared.copies.distinct]] = True
+    usual[rows] = learned[rows] & (prepared.labels < 0)
+    assert isinstance(method, Parametric)
+    temperature = method.recipe.student_temperature * outcome.model.calibration.temperature
+    return Trial(trained, logits, category, learned, usual, np.array(temperature))
 
 
-def scores(trial: Trial) -> Iterator[tuple[str, np.ndarray]]:
-    """Every score of all images [N], higher is stranger; by the names in ``SCORES``."""
-    found = {
-        "max-probability": 1 - trial.confidence,
-        "nearest prototype": nearest_distance(trial.logits),
-        "energy": -TEMPERATURE * logsumexp(trial.logits / TEMPERATURE, axis=1),
-        "nearest mean": far_from_means(directions(trial.trained), trial),
-        "nearest mean, whitened": far_from_means(directions(whitened(trial.trained, trial)), trial),
-        "nearest mean, untrained, whitened": far_from_means(directions(whitened(trial.untrained, trial)), trial),
-        "Mahalanobis": mahalanobis(whitened(trial.trained, trial), trial),
-        "k-NN": far_from_neighbours(directions(trial.trained), trial),
-    }
+def scores(trial: Trial) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Every score of all images [N], higher is stranger, by the names in ``SCORES``: with images that were learned from
+    held against the others alone, and as they are."""
+    units, along = directions(trial.trained), whitened(trial.trained, trial)
     for name in SCORES:
-        yield name, found[name]
+        for without in (True, False):
+            logits = trial.without_themselves() if without else trial.logits
+            if name == "max-probability":
+                score = 1 - softmax(logits / trial.temperature, axis=1).max(axis=1)
+            elif name == "nearest prototype":
+                score = nearest_distance(logits)
+            elif name == "energy":
+                score = -TEMPERATURE * logsumexp(logits / TEMPERATURE, axis=1)
+            elif name == "nearest mean":
+                score = far_from_means(units, trial, without)
+            elif name == "Mahalanobis":
+                score = mahalanobis(along, trial, without)
+            else:
+                score = far_from_neighbours(units, trial, without)
+            if without:
+                held_apart = score
+        yield name, held_apart, score
 
 
 def whitened(features: np.ndarray, trial: Trial) -> np.ndarray:
     """Along their principal axes, with as much spread around the categories' means in every direction."""
-    units, inside = directions(features), np.flatnonzero(trial.category >= 0)
+    units, inside = directions(features), np.flatnonzero(trial.learned)
     origin = units[inside].mean(axis=0, dtype=np.float64)
     along = (units - origin) @ principal_axes(units[inside], origin)[:, :WHITENED]
     return np.asarray(along @ equalizing(around_class_means(along[inside], trial.category[inside])))
@@ -184,37 +230,40 @@ def whitened(features: np.ndarray, trial: Trial) -> np.ndarray:
 
 def sums_of(points: np.ndarray, trial: Trial) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The sum [K, d] and number [K] of each category's images, and the rows that are in one."""
-    inside = np.flatnonzero(trial.category >= 0)
+    inside = np.flatnonzero(trial.learned)
     sums = np.zeros((trial.n_classes, points.shape[1]))
     np.add.at(sums, trial.category[inside], points[inside])
     return sums, np.bincount(trial.category[inside], minlength=trial.n_classes), inside
 
 
-def far_from_means(units: np.ndarray, trial: Trial) -> np.ndarray:
+def far_from_means(units: np.ndarray, trial: Trial, without: bool) -> np.ndarray:
     sums, sizes, inside = sums_of(units, trial)
     cosine = units @ directions(sums).T
     cosine[:, sizes == 0] = -1
-    own = trial.category[inside]
-    without = np.einsum("nd,nd->n", units[inside], directions(sums[own] - units[inside]))
-    cosine[inside, own] = np.where(sizes[own] > 1, without, -1)
+    if without:
+        own = trial.category[inside]
+        left = np.einsum("nd,nd->n", units[inside], directions(sums[own] - units[inside]))
+        cosine[inside, own] = np.where(sizes[own] > 1, left, -1)
     return np.asarray(1 - cosine.max(axis=1))
 
 
-def mahalanobis(points: np.ndarray, trial: Trial) -> np.ndarray:
+def mahalanobis(points: np.ndarray, trial: Trial, without: bool) -> np.ndarray:
     sums, sizes, inside = sums_of(points, trial)
     means = sums / np.maximum(sizes, 1)[:, None]
     squared = (points**2).sum(axis=1)[:, None] - 2 * points @ means.T + (means**2).sum(axis=1)
     squared[:, sizes == 0] = np.inf
-    own = trial.category[inside]
-    scale = (sizes[own] / np.maximum(sizes[own] - 1, 1)) ** 2  # of the distance to the mean of the others
-    squared[inside, own] = np.where(sizes[own] > 1, squared[inside, own] * scale, np.inf)
+    if without:
+        own = trial.category[inside]
+        scale = (sizes[own] / np.maximum(sizes[own] - 1, 1)) ** 2  # of the distance to the mean of the others
+        squared[inside, own] = np.where(sizes[own] > 1, squared[inside, own] * scale, np.inf)
     return np.asarray(squared.min(axis=1))
 
 
-def far_from_neighbours(units: np.ndarray, trial: Trial, count: int = 5) -> np.ndarray:
-    inside = np.flatnonzero(trial.category >= 0)
+def far_from_neighbours(units: np.ndarray, trial: Trial, without: bool, count: int = 5) -> np.ndarray:
+    inside = np.flatnonzero(trial.learned)
     cosine = units @ units[inside].T
-    cosine[inside, np.arange(len(inside))] = -1
+    if without:
+        cosine[inside, np.arange(len(inside))] = -1
     return np.asarray(1 - np.sort(cosine, axis=1)[:, -count])
 
 
@@ -235,7 +284,7 @@ def write(path: Path, rows: list[Row]) -> None:
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    """AUROC, false alarms and strangers found, in percent, mean ± deviation over seeds."""
+    """AUROC, false alarms (in parentheses: with images as they are), strangers found; percent, mean ± deviation."""
     sets = list(dict.fromkeys(row.dataset for row in rows))
     yield f"| AUROC; false alarms; found | {' | '.join(sets)} |"
     yield f"|---|{'--:|' * len(sets)}"
@@ -243,8 +292,11 @@ def table(rows: list[Row]) -> Iterator[str]:
         cells = []
         for data in sets:
             chosen = [row for row in rows if (row.dataset, row.score) == (data, name)]
-            parts = (spread(getattr(row, part) for row in chosen) for part in ("auroc", "false_alarms", "found"))
-            cells.append("; ".join(str(part) for part in parts))
+            auroc, alarms, plain, share = (
+                spread(getattr(row, part) for row in chosen)
+                for part in ("auroc", "false_alarms", "false_alarms_plain", "found")
+            )
+            cells.append(f"{auroc}; {alarms} ({plain}); {share}")
         yield f"| {name} | {' | '.join(cells)} |"
 
 

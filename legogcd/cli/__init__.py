@@ -25,6 +25,7 @@ from legogcd.cli.doctor import doctor
 from legogcd.cli.export import export
 from legogcd.cli.figures import figures
 from legogcd.cli.imports import import_
+from legogcd.cli.options import Sectioned
 from legogcd.cli.plan import plan
 from legogcd.cli.predict import predict
 from legogcd.cli.report import report
@@ -45,7 +46,7 @@ class _Stopped(BaseException):
 _START = (
     ("legogcd demo", "sort handwritten digits, five of ten known: no data of yours needed"),
     ("legogcd discover photos --labels labels.csv --classes auto --out run", "sort your photos"),
-    ("legogcd review run", "name the groups and put right what is wrong, in your browser; then go round again"),
+    ("legogcd review run", "name the groups and put right what is wrong, in your browser; go again"),
 )
 _SECTIONS = {
     "Sort": ("discover", "predict", "demo"),
@@ -130,7 +131,7 @@ def start(
 
 
 for command in (discover, plan, encode, compare, estimate_classes, report, review, predict, check, reproduce):
-    app.command()(with_volume(command))
+    app.command(cls=Sectioned)(with_volume(command))
 for command in (evaluate, export, doctor, figures):
     app.command()(command)
 for command in (edits.name, edits.merge, edits.split, edits.confirm, edits.aside, edits.undo, edits.redo):

@@ -9,6 +9,7 @@ from legogcd import launched
 from legogcd.cli import options as o
 from legogcd.cli.asking import may_download
 from legogcd.cli.volume import display as show
+from legogcd.cli.volume import say
 from legogcd.run.options import LabelOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def estimate_classes(
     _draw(found, job, out)
     for line in curve_lines(found):
         typer.echo(line)
-    typer.echo(f"{said(found)}; picture: {out}{replaced}")
+    say(f"{said(found)}, by {found.approach}; picture: {out}{replaced}")
 
 
 def with_estimated_classes(job: "Job", out: Path, display: "Quiet") -> "tuple[Job, Prepared | None]":
@@ -66,13 +67,13 @@ def with_estimated_classes(job: "Job", out: Path, display: "Quiet") -> "tuple[Jo
     if found is not None and launched.rank() == 0:
         out.mkdir(parents=True, exist_ok=True)
         _draw(found, job, out / CLASS_COUNT)
-        typer.echo(said(found))
+        say(said(found))
     return job, prepared
 
 
 def said(found: "Estimate") -> str:
     """The estimate in a few words."""
-    return f"about {found.classes} classes ({found.low} to {found.high}), by {found.approach}"
+    return f"about {found.classes} categories, known and new (anything from {found.low} to {found.high} fits)"
 
 
 def curve_lines(found: "Estimate", width: int = 50) -> list[str]:

@@ -10,6 +10,7 @@ from legogcd.cli import options as o
 from legogcd.cli.asking import may_download
 from legogcd.cli.classes import with_estimated_classes
 from legogcd.cli.volume import display as show
+from legogcd.cli.volume import say
 from legogcd.errors import UserError
 from legogcd.run.options import LabelOptions, RunOptions
 
@@ -36,13 +37,14 @@ def compare(
     By default three methods and one seed; `--methods all --seeds 3` is the whole comparison, 27 runs. Interrupted, the
     same command goes on; runs that --out has are not repeated. No label is held out.
     """
-    from legogcd.run.arguments import check_images, check_labels
+    from legogcd.run.arguments import check_images, check_labels, check_truth
 
     check_images(images)
     check_labels(labels, options)
-    from legogcd.methods import split_methods
+    check_truth(labels)
+    from legogcd.methods import check_method, split_methods
     from legogcd.report import draw_comparison
-    from legogcd.run.compare import PICTURE, RESULTS, Comparison, run_comparison, table
+    from legogcd.run.compare import PICTURE, RESULTS, TABLE, Comparison, run_comparison, screen_table
     from legogcd.run.opening import open_job
     from legogcd.wording import counted, human_seconds
 
@@ -51,14 +53,15 @@ def compare(
     names = split_methods(ALL_METHODS if methods == "all" else methods)
     if not names:
         raise UserError("--methods names no method; see `legogcd methods`")
+    for name in names:
+        check_method(name)
     job, truth = open_job(images, labels, options.changed(held_out=0), display.note, ask=may_download)
-    if truth is None:
-        raise UserError("--truth is needed: methods are compared by the right categories of unlabelled images")
+    assert truth is not None
     job, prepared = with_estimated_classes(job, out, display)
     comparison = Comparison(job, truth, names, range(seeds))
     results = run_comparison(comparison, out, display, prepared=prepared is not None)
     draw_comparison(results, out / PICTURE, f"{job.name}: {comparison.setup}")
-    typer.echo(f"{job.name}: {comparison.setup}\n")
-    typer.echo(table(results))
-    typer.echo(f"picture: {out / PICTURE}; single runs: {out / RESULTS}")
-    display.note(f"{counted(len(results), 'run')} in {human_seconds(time.monotonic() - began)}")
+    say(f"{job.name}: {comparison.setup}")
+    typer.echo(f"\n{screen_table(results)}")
+    say(f"table: {out / TABLE}; picture: {out / PICTURE}; single runs: {out / RESULTS}")
+    say(f"{counted(len(results), 'run')} in {human_seconds(time.monotonic() - began)}")

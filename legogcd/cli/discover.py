@@ -1,5 +1,6 @@
 """Sort a collection, fill the cache for it, score what came out."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from legogcd.cli.asking import may_download
 from legogcd.cli.classes import with_estimated_classes
 from legogcd.cli.phases import seconds_since_start, tell_phases
 from legogcd.cli.volume import display as show
+from legogcd.cli.volume import say
 from legogcd.run.options import LabelOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -82,14 +84,18 @@ def discover(
         if truth is not None:
             keep_sample(outcome, job.collection, truth, out)
     with phases.during("summary"):
-        summary = [*_summary(outcome, scored=truth is not None), *_carried(from_run, out), *_doubts(outcome, out)]
-    for line in summary:
-        typer.echo(line)
-    typer.echo(f"categories: {out / 'predictions.csv'}; pictures: {', '.join(str(path) for path in pictures)}")
+        told = [*_summary(outcome, scored=truth is not None), *_carried(from_run, out)]
+        *doubts, command = _doubts(outcome, out) or [""]
+    for line in [*told, *doubts]:
+        say(line)
+    if command:
+        typer.echo(command)  # whole, to be copied
     with phases.during("report"):
         page = report_outcome(outcome, job.collection.images, out, display) if report else None
+    say(f"categories: {out / 'predictions.csv'}; pictures: {', '.join(str(path) for path in pictures)}")
     if page is not None:
         typer.echo(f"report: {page}")
+    typer.echo(f"next: legogcd review {shlex.quote(str(out))}")
     tell_phases(phases, out)
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
 
-from legogcd.run.options import Options, about, flag_of
+from legogcd.run.options import GROUP_TITLES, LabelOptions, Options, RunOptions, about, flag_of
 
 Images = Annotated[
     Path, typer.Argument(metavar="IMAGES", help="Folder of images, searched recursively, or a .zip or .tar of them.")
@@ -18,6 +19,25 @@ MovedImages = Annotated[Path | None, typer.Option(help="Where the images are now
 MovedBackbone = Annotated[
     str | None, typer.Option(help="Where the backbone's weights are now, if they moved since the run.")
 ]
+
+
+class Sectioned(TyperCommand):
+    """A command whose help has its options by what they are about, the everyday ones first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        fields = LabelOptions.model_fields | RunOptions.model_fields
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        sections |= {title: [] for title in GROUP_TITLES.values()}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                of_run = parameter.name in fields
+                title = GROUP_TITLES[about(fields[parameter.name])["group"]] if of_run else "Options"
+                sections["Arguments" if parameter.param_type_name == "argument" else title].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 class Only:

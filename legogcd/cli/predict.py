@@ -7,6 +7,7 @@ import typer
 
 from legogcd.cli import options as o
 from legogcd.cli.volume import display as show
+from legogcd.cli.volume import say
 from legogcd.run.options import RunOptions
 
 
@@ -68,5 +69,5 @@ def predict(
     )
     if predicted.unreadable:
         display.warn(left_out(predicted.unreadable))
-    typer.echo(predicted.summary())
+    say(predicted.summary())
     typer.echo(f"table: {out}{replaced}")

@@ -1,6 +1,9 @@
 """How much a command says: -q, -v, and the screen it says it on."""
 
 import inspect
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +41,14 @@ def display() -> "Quiet":
     from legogcd.display import Hushed, Screen
 
     return Hushed() if _volume.quiet else Screen(terms=_volume.verbose)
+
+
+def say(text: str) -> None:
+    """A result, on the screen; a terminal's lines end between words, a file's are whole."""
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    typer.echo(text)
 
 
 def with_volume(command: Callable[..., None]) -> Callable[..., None]:

@@ -68,10 +68,7 @@ class Collection:
         if n_labelled == 0:
             raise UserError("no image is labelled; give labels for some images of some classes")
         if self.n_known > n_classes:
-            raise UserError(
-                f"{self.n_known} classes are labelled but only {n_classes} were asked for; "
-                "the number of classes counts the known and the new ones"
-            )
+            raise UserError(more_labelled(self.n_known, n_classes))
         if n_classes > len(self):
             raise UserError(f"{n_classes} classes were asked for, but there are only {len(self)} images")
         if n_classes - self.n_known > n_unlabelled:
@@ -155,3 +152,11 @@ class Truth:
         new = present - set(collection.known)
         listed = [name for name in self.order if name in new]
         return [*listed, *sorted(new.difference(listed))]
+
+
+def more_labelled(n_known: int, n_classes: int) -> str:
+    """What to say where more classes are labelled than there shall be."""
+    return (
+        f"{n_known} classes are labelled but only {n_classes} were asked for; "
+        "the number of classes counts the known and the new ones"
+    )

@@ -33,6 +33,11 @@ def read_labels(path: str | os.PathLike[str], images: ImageFiles, note: Note | N
     return labels
 
 
+def labels_in(path: str | os.PathLike[str]) -> set[str]:
+    """The different labels of a CSV file, whatever its paths mean; a file that cannot be read as one is said."""
+    return {row.cells[1] for row in _rows(path)} - {""}
+
+
 def read_truth(path: str | os.PathLike[str], images: ImageFiles, note: Note | None = None) -> Truth:
     """Read true classes from a CSV as ``read_labels`` does; rows of images that are not there are only counted."""
     labels, ghosts = _read_table(path, images, note)

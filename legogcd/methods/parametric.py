@@ -40,6 +40,8 @@ class Parametric(Method):
     dimensions then.
     """
 
+    logits_are_cosines = True
+
     def __init__(
         self, dim: int, n_classes: int, n_known: int, recipe: ParametricRecipe, seen_dim: int | None = None
     ) -> None:

@@ -13,6 +13,7 @@ from legogcd.review.snapshot import Snapshot
 
 _ORDERS_HELD = 400
 _TYPICAL = 8
+_MISFIT = "outliers"  # the key of the finding about an image that fits nowhere: who confirms it has looked
 
 
 class NotReady(UserError):  # noqa: N818 - it names the state
@@ -55,6 +56,7 @@ class Insight:
         self.map: np.ndarray | None = None  # [N, 2] in -1..1
         self.votes: Votes | None = None
         self.suspicions: list[Suspicion] = []
+        self.searched: object = None  # after which edits they were found, as `digest_of_edits` says it
         self._loaded: set[str] = set()
         self._orders: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
@@ -67,8 +69,9 @@ class Insight:
     def refresh(self) -> list[str]:
         """Take in what was computed since; returns the new pieces."""
         fresh = []
+        searched_again = FINDINGS in self._loaded and self.kept.facts(FINDINGS).get("edits") != self.searched
         for piece in PIECES:
-            if piece not in self._loaded and self.kept.has(piece):
+            if (piece not in self._loaded or (piece == FINDINGS and searched_again)) and self.kept.has(piece):
                 found = self.kept.load(piece)
                 if found is not None and self._take(piece, *found):
                     self._loaded.add(piece)
@@ -134,14 +137,19 @@ class Insight:
         return ranked
 
     def suspicions_now(self, now: Snapshot) -> dict[int, list[Suspicion]]:
-        """Suspicions by group, those that still hold: their images are where they were, their groups still there."""
+        """Suspicions by group, those that still hold: their images are where they were, their groups still there.
+
+        After a rest they are searched for again (`Preparing.keep_up`); this is for what was edited since.
+        """
         found: dict[int, list[Suspicion]] = {}
         for suspicion in self.suspicions:
             places = {now.place.get(name) for name in suspicion.groups}
             if None in places or not suspicion.images:
                 continue
-            holders = {int(number) for number in now.group[list(suspicion.images)]}
-            if holders <= places:
+            rows = list(suspicion.images)
+            holders = {int(number) for number in now.group[rows]}
+            looked_at = suspicion.kind == _MISFIT and bool(now.confirmed[rows].all())
+            if holders <= places and not looked_at:
                 for number in sorted(holders):
                     found.setdefault(number, []).append(suspicion)
         return found
@@ -164,6 +172,7 @@ class Insight:
                     Suspicion(entry["kind"], entry["text"], tuple(entry["images"]), tuple(entry["groups"]))
                     for entry in facts["found"]
                 ]
+                self.searched = facts["edits"]
             elif piece == VOTES:
                 names = tuple(facts["vocabulary"])
                 self.votes = Votes(arrays["classes"], arrays["weights"], names, facts["source"]) if names else None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from legogcd.files import cache_folder, parse_json, replacing, write_text
-from legogcd.run.folder import MODEL, PREDICTIONS
+from legogcd.run.folder import EDITS, MODEL, PREDICTIONS
 from legogcd.run.manifest import read_manifest
 
 _FORMAT = 2
@@ -49,6 +49,12 @@ class Kept:
         record = self._record() | {piece: {"files": checks, "facts": dict(facts or {})}}
         write_text(self.folder / _RECORD, json.dumps(record, sort_keys=True) + "\n")
 
+    def facts(self, piece: str) -> dict[str, Any]:
+        """What else is known of a piece; nothing where it is not there."""
+        entry = self._record().get(piece)
+        found = entry.get("facts") if isinstance(entry, dict) else None
+        return found if isinstance(found, dict) else {}
+
     def load(self, piece: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """The arrays and facts of a piece; None where it is not there, or not whole."""
         entry = self._record().get(piece)
@@ -71,6 +77,12 @@ class Kept:
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def digest_of_edits(run: Path) -> str:
+    """The same as long as nothing was edited."""
+    path = run / EDITS
+    return _digest(path)[:16] if path.is_file() else ""
 
 
 def _digest(path: Path) -> str:

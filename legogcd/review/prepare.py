@@ -18,14 +18,14 @@ from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.locks import locked
 from legogcd.report.page.assemble import PageImages
+from legogcd.report.page.findings import NEAR_DUPLICATES
 from legogcd.report.page.layout_map import GRID, map_points
 from legogcd.report.page.suspicions import suspicions
 from legogcd.review.cells import nearest_neighbors
-from legogcd.review.kept import BELIEF, FINDINGS, LIKENESS, MAP, NEIGHBORS, PIECES, VOTES, Kept
+from legogcd.review.kept import BELIEF, FINDINGS, LIKENESS, MAP, NEIGHBORS, PIECES, VOTES, Kept, digest_of_edits
 from legogcd.review.preparing import read_location
 from legogcd.review.votes import namer_for, votes_of
 from legogcd.review.workspace import Location
-from legogcd.run.categories import read_edits
 from legogcd.run.config import RunConfig, read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.model import Model, load_run
@@ -47,6 +47,9 @@ def prepare(location: Location, say: Say = lambda line: None) -> None:
     with locked(kept.folder / ".lock"):
         missing = [piece for piece in PIECES if kept.load(piece) is None]
         if not missing:
+            if kept.facts(FINDINGS).get("edits") != digest_of_edits(location.run):
+                say(_SAYING[FINDINGS])
+                search_again(location, kept)
             return
         say("loading the run's model")
         computed = _Computed(location, say)
@@ -144,7 +147,21 @@ def _cosines(units: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 def _findings(computed: _Computed) -> tuple[Arrays, dict[str, Any]]:
     shown = PageImages(computed.files, computed.found.features, computed.probabilities, computed.found.unreadable)
-    return {}, {"found": suspicions(computed.run, shown), "edits": len(read_edits(computed.run))}
+    edits = digest_of_edits(computed.run)
+    return {}, {"found": suspicions(computed.run, shown), "edits": edits}
+
+
+def search_again(location: Location, kept: Kept) -> None:
+    """What is suspicious after later edits, told from what is kept: no model is loaded, no image is read."""
+    pieces = [kept.load(piece) for piece in (LIKENESS, BELIEF, FINDINGS)]
+    (likeness, facts), (belief, _), (_, before) = (piece or ({}, {}) for piece in pieces)
+    computed, edits = _Computed(location, lambda line: None), digest_of_edits(location.run)
+    there = np.array([name not in facts["unreadable"] for name in computed.names])
+    shown = PageImages(
+        computed.files, likeness["reduced"][there], belief["belief"][there].astype(np.float32), facts["unreadable"]
+    )
+    same = [tuple(entry["images"]) for entry in before["found"] if entry["kind"] == NEAR_DUPLICATES.key]
+    kept.save(FINDINGS, {}, {"found": suspicions(location.run, shown, same), "edits": edits})
 
 
 def _map(computed: _Computed) -> tuple[Arrays, dict[str, Any]]:

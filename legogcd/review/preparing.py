@@ -4,14 +4,17 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from legogcd.files import parse_json
 from legogcd.review.insight import Insight
+from legogcd.review.kept import digest_of_edits
 from legogcd.review.workspace import Location
 
+_QUIET = 10.0  # seconds without an edit after which what is suspicious is searched for again
 Told = Callable[[list[str], str], None]
 """Is given the pieces that have just become ready, and a line that says what is being done; empty at the end."""
 
@@ -24,10 +27,24 @@ class Preparing:
         self.line = ""
         self._location = location
         self._process: subprocess.Popen[bytes] | None = None
-        self._thread = threading.Thread(target=self._follow, name="preparing", daemon=True)
+        self._thread: threading.Thread | None = None
+        self._version, self._since = -1, 0.0  # how many edits there are, and since when
 
     def start(self) -> None:
+        self._thread = threading.Thread(target=self._follow, name="preparing", daemon=True)
         self._thread.start()
+
+    def keep_up(self, version: int) -> None:
+        """Search again for what is suspicious when a person rests; to be called every now and then."""
+        if version != self._version:
+            self._version, self._since = version, time.monotonic()
+        elif self._since and time.monotonic() - self._since > _QUIET and not (self._thread and self._thread.is_alive()):
+            self._since = 0.0  # once for every rest
+            if self.insight.ready and self._outdated():
+                self.start()
+
+    def _outdated(self) -> bool:
+        return self.insight.searched != digest_of_edits(self._location.run)
 
     def stop(self) -> None:
         """End the process; what it has written stays."""
@@ -38,7 +55,7 @@ class Preparing:
         missing = self.insight.missing()
         if self.insight.ready:
             self._tell(self.insight.ready, "")
-        if not missing:
+        if not missing and not self._outdated():
             return
         self._process = subprocess.Popen(
             command(self._location), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True

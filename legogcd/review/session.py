@@ -96,6 +96,8 @@ class Session:
         while not self._stop.wait(_EVERY):
             try:
                 self.tell_version()
+                if self._prepare:
+                    self.desk.preparing.keep_up(self.desk.workspace.now().version)
             except Exception as error:  # such as a log that somebody damaged: requests say it too
                 self.events.tell(error=str(error))
                 self._stop.wait(5)

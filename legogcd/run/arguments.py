@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 from legogcd.collection.archives import is_archive
+from legogcd.collection.collection import more_labelled
+from legogcd.collection.label_files import labels_in
 from legogcd.errors import UserError
 from legogcd.run.options import LabelOptions, RunOptions
 
@@ -39,6 +41,15 @@ def check_labels(labels: LabelOptions, options: RunOptions, from_run: Path | Non
         raise UserError(
             "--classes is needed: how many categories there are in all, known and new, or auto to estimate it"
         )
+    given = set() if of_images or labels.labels is None else labels_in(labels.labels)
+    if isinstance(options.n_classes, int) and len(given) > options.n_classes:
+        raise UserError(more_labelled(len(given), options.n_classes))
+
+
+def check_truth(labels: LabelOptions) -> None:
+    """Refuse to compare methods where nothing says what is right."""
+    if labels.truth is None and labels.labels not in (FOLDERS, SIDECARS):
+        raise UserError("--truth is needed: methods are compared by the right categories of unlabelled images")
 
 
 def check_run(run: Path) -> None:

@@ -29,7 +29,7 @@ def with_estimated_classes(job: Job, display: Quiet) -> tuple[Job, Prepared | No
 
 def _estimate(prepared: Prepared, display: Quiet, approach: str | None = None, most: int | None = None) -> Estimate:
     job = prepared.job
-    display.note("estimating the number of classes")
+    display.note("estimating how many categories there are")
     collection, seed = prepared.collection, job.options.seed
     labels = _without_gaps(collection.labels)
     chosen = np.arange(len(labels)) if approach == PUBLISHED else clustering_images(labels, seed)

@@ -1,6 +1,6 @@
 """Several methods on one collection: the same kept views, one table; only the method differs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,18 +91,30 @@ def run_comparison(comparison: Comparison, out: Path, display: Quiet, prepared: 
 
 def table(results: Sequence[Result]) -> str:
     """Mean ± sample standard deviation over seeds, one line per method, as Markdown."""
-    lines = [
-        "| method | epochs | seeds | All | Old | New | forgetting of Old | seconds | memory |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    heads = ("method", "epochs", "seeds", "All", "Old", "New", "forgetting of Old", "seconds", "memory")
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, *_rows(results))]
+    return "\n".join([lines[0], f"|---|{'--:|' * (len(heads) - 1)}", *lines[1:]]) + "\n"
+
+
+def screen_table(results: Sequence[Result]) -> str:
+    """The same for a terminal of 80 columns."""
+    heads = ("method", "epochs", "seeds", "All", "Old", "New", "forgot", "seconds", "memory")
+    rows = [heads, *_rows(results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ([cell.rjust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
+    return "".join(
+        f"{'  '.join([row[0].ljust(widths[0]), *cells[1:]])}\n" for row, cells in zip(rows, lines, strict=True)
+    )
+
+
+def _rows(results: Sequence[Result]) -> Iterator[tuple[str, ...]]:
     for method in dict.fromkeys(result.method for result in results):
         rows = [result for result in results if result.method == method]
         scores = [str(spread(getattr(row, name) for row in rows) or "–") for name in _SCORES]
         seconds = spread(row.seconds for row in rows)
         memory = max((row.peak_memory or 0 for row in rows), default=0)
         cells = [method, str(rows[0].epochs), str(len(rows)), *scores, f"{seconds.mean:.0f}" if seconds else "–"]
-        lines.append(f"| {' | '.join(cells)} | {human_bytes(memory)} |")
-    return "\n".join(lines) + "\n"
+        yield *cells, human_bytes(memory)
 
 
 def _key(comparison: Comparison, job: Job) -> dict[str, Any]:

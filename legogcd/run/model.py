@@ -12,7 +12,7 @@ from torch import Tensor
 from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.evaluation.calibration import Calibration
-from legogcd.evaluation.strangers import Strangers, nearest_distance
+from legogcd.evaluation.strangers import Nearness, Strangers, nearest_distance, usual_distances
 from legogcd.files import parse_json, write_text
 from legogcd.methods import Method, build_method, check_method, method_entry
 from legogcd.run.config import RunConfig, read_config
@@ -86,10 +86,30 @@ class Model:
         self.method.eval()
         return nearest_distance(self.method.logits(features).cpu().numpy())
 
+    @torch.no_grad()
+    def nearness(self, features: Tensor, labels: np.ndarray) -> Nearness:
+        """How near features [n, D] of images that were learned from are to the categories; labels [n], -1 = none."""
+        self.method.eval()
+        return Nearness.of(self.method.logits(features).cpu().numpy(), labels)
+
+    def usual(self, near: Nearness, unlabelled: np.ndarray) -> Strangers | None:
+        """What is usual, from those of the images that were learned from that had no label."""
+        near = near.without_themselves() if self.method.logits_are_cosines else near
+        return usual_distances(near.distances()[unlabelled])
+
     def classify_array(self, features: np.ndarray) -> np.ndarray:
         """Calibrated class probabilities [N, K] of features [N, D] in memory."""
-        parts = np.array_split(features, range(CLASSIFIED_TOGETHER, len(features), CLASSIFIED_TOGETHER))
-        return np.concatenate([self.classify(torch.from_numpy(part).to(self.runtime.device)) for part in parts])
+        return np.concatenate([self.classify(part) for part in self._parts(features)])
+
+    def strangeness_array(self, features: np.ndarray) -> np.ndarray | None:
+        """How little features [N, D] in memory look like any category [N]; None where the run cannot tell."""
+        if self.strangers is None:
+            return None
+        return self.strangers.strangeness(np.concatenate([self.distance(part) for part in self._parts(features)]))
+
+    def _parts(self, features: np.ndarray) -> Iterator[Tensor]:
+        for part in np.array_split(features, range(CLASSIFIED_TOGETHER, len(features), CLASSIFIED_TOGETHER)):
+            yield torch.from_numpy(part).to(self.runtime.device)
 
     def save(self, folder: Path, log: Sequence[Metrics]) -> None:
         """model.safetensors: the tail and the heads, and which log they belong to; calibration.json beside it.

@@ -24,6 +24,16 @@ KeptDtype = Literal["bf16", "fp16", "fp32", "int8"]
 Decode = Literal["fast", "full"]
 NearDuplicates = Literal["as-one", "apart"]
 Group = Literal["labels", "classes", "training", "backbone", "views", "machine", "engine"]
+GROUP_TITLES: dict[Group, str] = {
+    "labels": "Labels and categories",
+    "classes": "Labels and categories",
+    "training": "Training",
+    "backbone": "What looks at the images",
+    "views": "What is kept of them on disk",
+    "machine": "This machine",
+    "engine": "Several machines",
+}
+"""Headings of the groups, in their order."""
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
@@ -89,6 +99,18 @@ def described(model: "type[Options]", indent: int = 0) -> str:
     return "".join(f"{' ' * indent}{line}\n" for line in lines)
 
 
+def _plainly(mistake: str, limits: Mapping[str, Any]) -> str:
+    """A mistake that pydantic found, as a person would say it; nothing where its own words will do."""
+    return {
+        "greater_than_equal": f"expected {limits.get('ge')} or more",
+        "less_than_equal": f"expected {limits.get('le')} at most",
+        "less_than": f"expected less than {limits.get('lt')}",
+        "int_parsing": "expected a whole number",
+        "int_from_float": "expected a whole number",
+        "float_parsing": "expected a number",
+    }.get(mistake, "")
+
+
 def _kind(annotation: Any) -> str:
     """A type in words, as in ``int, 'auto' or None``."""
     if get_origin(annotation) is Literal:
@@ -124,7 +146,7 @@ class Options(BaseModel):
             spelled = flag_of(name, cls.model_fields[name]) if on_command_line else f"{name} ="
             if first["type"] == "literal_error" and not on_command_line:
                 raise UserError(f"unknown {name} {values[name]!r}; expected {first['ctx']['expected']}") from None
-            reason = first["msg"].removeprefix("Value error, ")
+            reason = _plainly(first["type"], first.get("ctx", {})) or first["msg"].removeprefix("Value error, ")
             shown = ", ".join(values[name]) if isinstance(values[name], list) else values[name]
             raise UserError(f"{spelled} {shown}: {reason[0].lower()}{reason[1:]}") from None
 

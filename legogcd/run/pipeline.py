@@ -17,7 +17,7 @@ from legogcd.display import Quiet
 from legogcd.errors import Interrupted
 from legogcd.evaluation.calibration import Calibration, calibrate
 from legogcd.evaluation.collapse import collapse_of_table
-from legogcd.evaluation.strangers import Strangers, usual_distances
+from legogcd.evaluation.strangers import Nearness, Strangers, usual_distances
 from legogcd.files import sweep_temporaries
 from legogcd.locks import try_lock
 from legogcd.methods import Method
@@ -37,6 +37,7 @@ from legogcd.training.processes import Processes
 from legogcd.wording import skipped_files
 
 Score = Callable[[Collection, np.ndarray], dict[str, float | None]]
+ENOUGH_OTHERS = 200  # images that were not learned from, to tell from them alone what is usual
 MOST_HANDED_OVER = 50_000  # images whose features stay in memory for whoever asks next
 
 
@@ -145,7 +146,7 @@ def _with_rest(prepared: Prepared, outcome: Outcome, score: Score | None, displa
     whole, model, learned = prepared.job.collection, outcome.model, outcome.discovery
     images = whole.images.subset(prepared.rest)
     keep = outcome.features is not None and len(whole) <= MOST_HANDED_OVER
-    found, handed_over = [np.zeros(0, _ANSWER)], [outcome.features]
+    found, handed_over, distances = [np.zeros(0, _ANSWER)], [outcome.features], [np.zeros(0)]
     rows: list[int] = []
     unreadable: dict[str, str] = {}
     with display.counting("sorting the other images", len(images)) as progress:
@@ -154,8 +155,11 @@ def _with_rest(prepared: Prepared, outcome: Outcome, score: Score | None, displa
             rows += batch.rows
             if batch.rows:
                 found.append(_best(model.classify(batch.features), np.full(len(batch.rows), UNLABELLED)))
+                distances.append(model.distance(batch.features))
                 handed_over += [batch.features.cpu().numpy()] if keep else []
             progress(len(rows) + len(unreadable))
+    if len(rows) >= ENOUGH_OTHERS:
+        model.strangers = usual_distances(np.concatenate(distances))  # nothing was learned from these
     place = {name: position for position, name in enumerate(whole.images.names)}
     positions = np.array([place[name] for name in learned.names] + prepared.rest[rows].tolist(), np.int64)
     order = np.argsort(positions, kind="stable")
@@ -232,7 +236,7 @@ def _train(
         learner.processes.share(learner.tail, method)
         learner.processes.share_momentum(optimizer)
     elif recipe.start == "kmeans":
-        display.note("finding a start for the prototypes with semi-supervised k-means")
+        display.note("grouping the images, to start from")
         labels = views.labels.numpy()
         with display.phases.during("start of the prototypes"):
             learner.settle(method.start, views, clustering_images(labels, seed), labels, seed)
@@ -284,12 +288,13 @@ def _calibrate(prepared: Prepared, model: Model) -> Calibration:
 
 def _sort(prepared: Prepared, model: Model) -> tuple[Discovery, np.ndarray | None, Strangers | None]:
     """Every image's class, the features that were computed on the way, unless there are too many, and what is usual."""
-    found, distances, handed_over = [], [], []
-    labels = prepared.collection.labels
+    found, near, handed_over = [], [], []
+    labels, seen = prepared.collection.labels, prepared.labels
     done = 0
     for batch in prepared.learner(model.method).evaluation_features(prepared.views):
-        found.append(_best(model.classify(batch), labels[done : done + len(batch)]))
-        distances.append(model.distance(batch))
+        these = slice(done, done + len(batch))
+        found.append(_best(model.classify(batch), labels[these]))
+        near.append(model.nearness(batch, seen[these]))
         done += len(batch)
         if len(prepared.rows) <= MOST_HANDED_OVER:
             handed_over.append(batch.cpu().numpy())
@@ -305,8 +310,8 @@ def _sort(prepared: Prepared, model: Model) -> tuple[Discovery, np.ndarray | Non
         n_classes=prepared.job.n_classes,
         unreadable=prepared.unreadable,
     )
-    unseen = prepared.copies.distinct[prepared.labels[prepared.copies.distinct] < 0]
-    usual = usual_distances(np.concatenate(distances)[unseen])
+    learned = prepared.copies.distinct
+    usual = model.usual(Nearness.joined(near)[learned], seen[learned] < 0)
     return discovery, np.concatenate(handed_over) if handed_over else None, usual
 
 

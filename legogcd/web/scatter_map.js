@@ -1,5 +1,6 @@
 import { calm, el } from "./dom.js";
 import { isDark, onTheme } from "./map_colors.js";
+import { createDrawing, sizeOf } from "./map_drawing.js";
 import createScatterplot from "./vendor/regl_scatterplot.js";
 
 const MANY = 40000; // points from which on squares without blending are drawn
@@ -38,9 +39,11 @@ export function createMap(options) {
   if (!hasWebGL() || !total) return missingMap(box);
   const canvas = el("canvas", { class: "map-canvas", tabIndex: 0, role: "img", "aria-label": options.label });
   box.append(canvas);
+  let drawing;
   let plot;
   try {
-    plot = createScatterplot({ canvas, ...size(box), ...looks(total) });
+    drawing = createDrawing(box, canvas);
+    plot = createScatterplot({ canvas, renderer: drawing.renderer, ...sizeOf(box), ...looks(total) });
   } catch (problem) {
     canvas.remove();
     return missingMap(box);
@@ -60,9 +63,11 @@ export function createMap(options) {
     return work;
   }
 
-  listen(plot, canvas, options);
+  const coarsely = (coarse) => plot.set({ pointSize: Math.max(1, pointSize(total) / coarse) });
+  listen(plot, canvas, { ...options, onView: () => { drawing.moved(coarsely); options.onView?.(); } });
   const observer = new ResizeObserver(() => {
-    plot.set(size(box));
+    plot.set(sizeOf(box));
+    drawing.fit();
     options.onView?.();
   });
   observer.observe(box);
@@ -108,6 +113,7 @@ export function createMap(options) {
     destroy() {
       observer.disconnect();
       plot.destroy();
+      drawing.destroy();
     },
   };
 }
@@ -119,11 +125,6 @@ function missingMap(box) {
     works: false, canvas: null, paint: nothing, select: nothing, zoomTo: nothing, zoomBy: nothing, panBy: nothing,
     lasso() {}, place: () => undefined, done: nothing, destroy() {},
   };
-}
-
-function size(box) {
-  const [width, height] = [Math.max(box.clientWidth, 1), Math.max(box.clientHeight, 1)];
-  return { width, height, aspectRatio: width / height };
 }
 
 function looks(total) {

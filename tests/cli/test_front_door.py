@@ -45,6 +45,17 @@ def test_no_summary_is_cut(run_cli) -> None:
     assert "Say what `discover` with the same options will cost here: time, disk, memory" in shown
 
 
+def test_options_stand_under_what_they_are_about(run_cli) -> None:
+    shown = run_cli("discover", "-h").stdout
+    sections = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+    assert sections[:3] == ["Arguments", "Options", "Labels and categories"]
+    own = shown[shown.index("\nOptions:") : shown.index("\nLabels and categories:")]
+    assert "--resume" in own
+    assert "--seed" not in own
+    assert shown.index("\nLabels and") < shown.index("--classes ") < shown.index("\nTraining:") < shown.index("--seed ")
+    assert max(map(len, run_cli().stdout.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete(shell: str) -> None:
     program = "from legogcd.cli import main; main()"
@@ -69,6 +80,9 @@ REFUSED = {
     "discover {images} --labels {labels} --known a --classes 4 --out o": "--known goes with --labels folders",
     "report {images}": "does not hold a finished run",
     "compare nowhere --labels folders --out o": "'nowhere' does not exist",
+    "compare {images} --labels {labels} --classes 4 --out o": "--truth is needed",
+    "discover {images} --labels {labels} --classes 1 --out o": "2 classes are labelled but only 1 were asked for",
+    "discover {images} --labels {odd} --classes 4 --out o": "needs the header 'path,label'",
 }
 
 
@@ -76,7 +90,8 @@ def test_wrong_arguments_are_found_before_anything_is_loaded(pictures: Path, lab
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.json").write_text("{}")
-    places = {"run": run, "images": pictures, "labels": labels}
+    (tmp_path / "odd.csv").write_text("name,kind\na.jpg,owl\n")
+    places = {"run": run, "images": pictures, "labels": labels, "odd": tmp_path / "odd.csv"}
     program = (
         "import json, sys, io, contextlib\n"
         "from legogcd.cli import main\n"
@@ -116,7 +131,7 @@ def test_an_estimated_number_of_classes_is_said_once(run_cli, pictures, labels, 
     lines = (done.stderr + done.stdout).splitlines()
     assert len(lines) == len(set(lines))
     assert sum("views" in line for line in lines) == 1
-    assert sum("classes (" in line for line in lines) == 1
+    assert sum("categories, known and new (" in line for line in lines) == 1
     table = tmp_path / "table.csv"
     predict = ("predict", out, pictures, "--backbone", common[1], "--out", table)
     assert run_cli(*predict).exit_code == 0

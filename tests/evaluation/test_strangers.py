@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legogcd.evaluation.strangers import nearest_distance, usual_distances
+from legogcd.evaluation.strangers import Nearness, nearest_distance, usual_distances
 
 
 @settings(max_examples=25, deadline=None)
@@ -26,7 +26,7 @@ def test_strangeness_is_the_share_of_the_own_images_that_fit_better() -> None:
     own, others = random.gamma(2, size=3000), random.gamma(3, size=200)
     usual = usual_distances(own)
     assert usual is not None
-    counted = [(own < value).mean() for value in others]  # plainly
+    counted = [(own < value).sum() / 3001 for value in others]  # plainly
     np.testing.assert_allclose(usual.strangeness(others), counted, atol=0.005)
     assert (np.diff(usual.strangeness(np.sort(others))) >= 0).all()
 
@@ -51,3 +51,59 @@ def test_a_stranger_may_be_as_sure_of_the_wrong_category_as_an_image_that_belong
 def test_few_images_cannot_tell_what_is_usual() -> None:
     assert usual_distances(np.zeros(19)) is None
     assert usual_distances(np.zeros(20)) is not None
+
+
+def test_an_image_is_held_against_its_category_without_itself() -> None:
+    random = np.random.default_rng(0)
+    points = random.normal(size=(9, 6)) + 2 * np.eye(6)[np.repeat([0, 1, 2], 3)]
+    units = points / np.linalg.norm(points, axis=1, keepdims=True)
+    labels = np.array([0, -1, -1, 1, -1, -1, 2, -1, -1])
+    own = np.repeat([0, 1, 2], 3)
+    sums = np.stack([units[own == number].sum(axis=0) for number in range(3)])
+    logits = units @ (sums / np.linalg.norm(sums, axis=1, keepdims=True)).T
+    near = Nearness.of(logits, labels)
+    assert near.own.tolist() == own.tolist()
+    np.testing.assert_allclose(near.distances(), nearest_distance(logits))
+    expected = []
+    for row in range(9):  # plainly
+        without = sums.copy()
+        without[own[row]] -= units[row]
+        expected.append(1 - (without @ units[row] / np.linalg.norm(without, axis=1)).max())
+    np.testing.assert_allclose(near.without_themselves().distances(), expected, atol=1e-9)
+
+
+def test_nothing_is_left_of_a_category_of_one_image() -> None:
+    alone = Nearness.of(np.array([[1.0, 0.3], [0.2, 0.9]]), np.array([-1, -1]))
+    assert alone.without_themselves().distances().tolist() == pytest.approx([0.7, 0.8])
+
+
+def test_false_alarms_are_as_rare_as_was_said_where_classes_are_small() -> None:
+    """Prototypes are means of eight images each: their own images look nearer to them than others of the same kind."""
+    random, plain, held_apart = np.random.default_rng(0), [], []
+    for _ in range(20):
+        centers = random.normal(size=(40, 16))
+
+        def draw(each: int, centers: np.ndarray = centers) -> np.ndarray:
+            points = np.repeat(centers, each, axis=0) + random.normal(size=(40 * each, 16))
+            return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+        own, others = draw(8), draw(10)
+        sums = own.reshape(40, 8, 16).sum(axis=1)
+        prototypes = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        near, later = (
+            Nearness.of(own @ prototypes.T, np.repeat(np.arange(40), 8)),
+            nearest_distance(others @ prototypes.T),
+        )
+        for usual, alarms in ((near, plain), (near.without_themselves(), held_apart)):
+            found = usual_distances(usual.distances())
+            assert found is not None
+            alarms.append(found.strangers(later).mean())
+    assert np.mean(plain) > 0.1
+    assert 0.035 < np.mean(held_apart) < 0.055
+
+
+def test_too_few_images_cannot_promise_a_rare_false_alarm() -> None:
+    usual = usual_distances(np.arange(30.0))
+    assert usual is not None
+    assert usual.strangers(np.array([1e9]), 0.05).tolist() == [True]
+    assert usual.strangers(np.array([1e9]), 0.01).tolist() == [False]

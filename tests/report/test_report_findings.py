@@ -1,5 +1,7 @@
 """What the report finds suspicious, on features whose answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from legogcd.report.page.findings import (
     groups_like_two,
     near_duplicates,
     outliers,
+    strangers,
     wrong_labels,
 )
 from legogcd.report.page.group_means import directions
@@ -244,3 +247,19 @@ def test_a_map_of_few_or_equal_images_is_drawn_all_the_same(count: int) -> None:
     assert map_points(np.ones((count, 3))).shape == (count, 2)
     assert map_points(np.eye(2)[np.arange(count) % 2]).shape == (count, 2)
     assert map_points(directions(np.random.default_rng(0).normal(size=(count, 3)))).shape == (count, 2)
+
+
+def test_strangers_that_look_alike_are_candidates_for_a_category() -> None:
+    centers = np.eye(5)
+    units, kind = blobs([30, 30, 8, 5, 1], centers, 0.05)  # the last three kinds are of no category
+    put = np.where(kind < 2, kind, kind % 2)
+    images = grouped(put, sure(put, 2), 1)
+    assert strangers(images, units) == [], "this run cannot tell"
+    strangeness = np.where(kind < 2, np.linspace(0, 0.9, len(kind)), 0.99)
+    strangeness[3] = 0.97  # one that belongs and looks as strange
+    found = strangers(replace(images, strangeness=strangeness), units)
+    assert [finding.values for finding in found] == [(8, 8), (5, 5)]
+    assert [finding.groups for finding in found] == [(0,), (1,)]
+    assert [{int(kind[row]) for row in finding.images} for finding in found] == [{2}, {3}]
+    labelled = replace(images, strangeness=strangeness, labelled=kind == 2)
+    assert [finding.values for finding in strangers(labelled, units)] == [(5, 5)], "what has a label is no stranger"

@@ -113,7 +113,7 @@ def test_an_option_left_unset_can_be_told_from_its_default() -> None:
         ("disk_budget", "many", "--disk-budget many", "like 20GB"),
         ("settings", ["beta"], "--set beta", "NAME=VALUE"),
         ("n_classes", "some", "--classes some", "a number, or auto"),
-        ("threads", 0, "--threads 0", "greater than or equal to 1"),
+        ("threads", 0, "--threads 0", "expected 1 or more"),
         ("held_out", 1.0, "--held-out 1.0", "less than 1"),
     ],
 )

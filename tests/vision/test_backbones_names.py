@@ -319,10 +319,14 @@ def test_a_family_brings_its_names_and_its_defaults(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_unknown_family_is_one_line() -> None:
-    assert "unknown family of backbones 'resnet'; there are: efficientnet, vit" in one_line(
+    assert "unknown family of backbones 'resnet'; there are: efficientnet, joined, vit" in one_line(
         lambda: family_defaults("resnet")
     )
-    assert {name: family.photo_epochs for name, family in FAMILIES.items()} == {"efficientnet": 15, "vit": 30}
+    assert {name: family.photo_epochs for name, family in FAMILIES.items()} == {
+        "efficientnet": 15,
+        "joined": 15,
+        "vit": 30,
+    }
 
 
 def test_the_built_in_backbone_needs_no_transformers() -> None:

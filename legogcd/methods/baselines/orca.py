@@ -75,6 +75,8 @@ class ORCA(Method):
     ['margin_ce', 'neighbor_pairs', 'mean_entropy']
     """
 
+    logits_are_cosines = True
+
     def __init__(self, dim: int, n_classes: int, n_known: int, recipe: ORCARecipe) -> None:
         super().__init__()
         self.n_known = n_known

