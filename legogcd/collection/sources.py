@@ -57,9 +57,7 @@ def from_sidecars(images: Searched, known: Sequence[str] = (), share: float = 0.
 
     Without ``known`` every such label is used; with it, a share of the images of those classes, as in `from_folders`.
     """
-    truth = _sidecars(images)
-    if not truth:
-        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    truth = sidecar_labels(images)
     missing = sorted(set(known) - set(truth.values()))
     if missing:
         raise UserError(f"no .cls file says {missing[0]!r}; there are: {some_of(sorted(set(truth.values())), 10)}")
@@ -68,10 +66,15 @@ def from_sidecars(images: Searched, known: Sequence[str] = (), share: float = 0.
     return from_labels(images, truth), Truth(truth)
 
 
-def _sidecars(images: Searched) -> dict[str, str]:
+def sidecar_labels(images: Searched) -> dict[str, str]:
+    """What the ``.cls`` files beside the images say, by image name."""
     if isinstance(images, ImageFiles):
-        return {name: label for name in images.names if (label := _sidecar(images.root / name))}
-    return dict(images.labels)
+        found = {name: label for name in images.names if (label := _sidecar(images.root / name))}
+    else:
+        found = dict(images.labels)
+    if not found:
+        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    return found
 
 
 def _sidecar(image: Path) -> str:

@@ -7,11 +7,11 @@ from legogcd.collection.archives import is_archive
 from legogcd.collection.collection import more_labelled
 from legogcd.collection.label_files import labels_in
 from legogcd.collection.object_store import as_url
+from legogcd.collection.python_inputs import SIDECARS
 from legogcd.errors import UserError
 from legogcd.run.options import LabelOptions, RunOptions
 
 FOLDERS = "folders"  # what --labels says where the folders' names are the labels
-SIDECARS = "cls"  # where they stand in .cls files beside the images
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
 """Endings of the tables that are written."""
 

@@ -17,8 +17,9 @@ from legogcd.collection import (
 )
 from legogcd.collection.differences import CollectionRecord, what_differs
 from legogcd.collection.folder_search import NO_RAW_READER
+from legogcd.collection.python_inputs import SIDECARS
 from legogcd.errors import UserError
-from legogcd.run.arguments import FOLDERS, SIDECARS, check_labels
+from legogcd.run.arguments import FOLDERS, check_labels
 from legogcd.run.backbone_choice import Ask, with_chosen_backbone
 from legogcd.run.categories import confirmed_labels, current
 from legogcd.run.config import read_config

@@ -206,19 +206,24 @@ def _joined(parts: Parts, folder: Path, out: Path) -> Predicted:
             else:
                 write(table)
         if sum(found.counts.values()) and held:
-            grouped, found.groups = _with_groups(held)
+            grouped, found.groups = with_groups(held)
             write(grouped)
     return found
 
 
-def _with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
+def called_strangers(table: pd.DataFrame) -> np.ndarray:
+    """Which rows of a table [n] are strangers; none where the run cannot tell."""
+    return table["stranger"].fillna(False).to_numpy(bool)
+
+
+def with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
     """Tables as one, with candidate groups of the strangers, whose features were held; and how many groups."""
     table = pd.concat([each for each, _ in held], ignore_index=True)
     strange = [features for _, features in held if len(features)]
     groups = candidate_groups(np.concatenate(strange)) if strange else np.zeros(0, np.int64)
     names = np.array([None, *(f"stranger-{number + 1:03d}" for number in range(groups.max(initial=-1) + 1))], object)
     table[STRANGER_GROUP] = None
-    table.loc[table["stranger"].fillna(False).astype(bool), STRANGER_GROUP] = names[groups + 1]
+    table.loc[called_strangers(table), STRANGER_GROUP] = names[groups + 1]
     return table, len(names) - 1
 
 
