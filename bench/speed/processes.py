@@ -64,7 +64,7 @@ def write_photos(folder: Path, count: int) -> None:
 
 def one_round(count: int, home: Path, number: int, ray: bool) -> dict[str, float]:
     """Ratios of one process to ``count`` for each kind of work."""
-    alone, together = (timed_processes(n, home, f"{number}-{n}") for n in (1, count))
+    alone, together = (timed_processes(n, home, f"{number}-{count}-{n}") for n in (1, count))
     ratios = {name: alone[name] / together[name] for name in alone}
     if ray:
         ratios["encode under Ray"] = alone["encode"] / timed_ray(count, home, f"{number}-ray-{count}")
