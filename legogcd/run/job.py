@@ -98,7 +98,8 @@ class Prepared:
             views = LabelledViews(self.opened.source, self.rows, torch.from_numpy(labels))
             batches = self.learner(Method()).evaluation_features(views)
             if processes.first:
-                sets = find_sets(self.collection, batches, display)
+                with display.phases.during("near-duplicates"):
+                    sets = find_sets(self.collection, batches, display)
                 remember_sets(self.opened.folder, rows, sets)
             else:
                 deque(batches, maxlen=0)  # the part of this process in making them
@@ -216,7 +217,8 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     storage = options.view_storage()
     if runtime.processes.count > 1:  # all must come to the same number of views, also while the disk fills up
         storage = replace(storage, disk_budget=runtime.processes.agreed(storage.budget()))
-    opened = open_views(encoder, images, storage, display, engine_for(options))
+    with display.phases.during("encoding"):
+        opened = open_views(encoder, images, storage, display, engine_for(options))
     rows = [row for row, name in enumerate(images.names) if row not in opened.unreadable and name not in job.set_aside]
     prepared = Prepared(job, runtime, backbone, opened, collection.keep(rows), torch.tensor(rows), images, rest)
     if prepared.unreadable:
