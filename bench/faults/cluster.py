@@ -123,8 +123,7 @@ def _killed(trial: Trial, phase: str, command: list[str], who: str) -> str:
     family = psutil.Process(running.pid).children(recursive=True) if running.poll() is None else []
     workers = [one for one in family if any(name in _name(one) for name in WORKERS)]
     if not workers:
-        running.communicate()
-        return "it ended before it could be killed"
+        return f"it ended before it could be killed: {running.communicate()[1][-300:]}"
     if who == "a worker":
         os.kill(workers[-1].pid, signal.SIGKILL)
     else:

@@ -18,10 +18,12 @@ from legogcd.edits import Merge, Name
 from legogcd.errors import UserError
 from legogcd.report.page import PageImages, build_report, report_run
 from legogcd.report.page.repeat import repeat_command
+from legogcd.report.page.sampling import sampled_rows
 from legogcd.report.page.thumbnails import make_thumbnails
 from legogcd.report.page.visible_text import visible
 from legogcd.run.categories import append_edit
 from legogcd.run.config import read_config
+from legogcd.run.discovery import read_predictions
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,22 @@ def test_the_page_counts_what_the_run_found(page: str) -> None:
     assert "120 images in 2 known classes and 2 new groups" in text
     for count in ("120 images in all", "30 labelled", "2 new groups with 60 images"):
         assert count in text
+
+
+def test_a_page_of_very_many_images_is_about_a_sample_and_says_so(finished: Any, tmp_path: Path) -> None:
+    rows = sampled_rows(read_predictions(finished.folder)["category"], most=100, count=60)
+    assert rows is not None
+    shown = PageImages(finished.images.subset(rows), finished.features[rows], finished.probabilities[rows], sample=rows)
+    build_report(finished.folder, shown, tmp_path / "report.html")
+    reader = Reader((tmp_path / "report.html").read_text("utf-8"))
+    text = " ".join(reader.text.split())
+    assert "This page is about a sample: 60 of 120 images, at least 5 of every group" in text
+    for count in ("120 images in 2 known classes and 2 new groups", "120 images in all", "30 labelled"):
+        assert count in text
+    assert "2 new groups with 60 images" in text
+    assert reader.json("data")["names"] == [finished.images.names[row] for row in rows]
+    few = sampled_rows(read_predictions(finished.folder)["category"], most=100, count=20)
+    assert np.bincount(few // 30).min() >= 4  # of each of the four groups
 
 
 def test_the_wrong_label_and_the_duplicate_are_named(page: str, finished: Any) -> None:

@@ -47,6 +47,8 @@ def joined(address: str | None) -> Iterator[Any]:
         ray.init(where, include_dashboard=False if local else None, log_to_driver=False, logging_level="ERROR", **local)
     except ConnectionError as error:
         raise UserError(f"no Ray answers at {where}: {' '.join(str(error).split())}") from None
+    except Exception as error:  # Ray raises plain ones where a machine is too busy for it
+        raise UserError(f"Ray does not start ({where}): {' '.join(str(error).split())[:200]}") from error
     try:
         yield ray
     finally:
@@ -140,4 +142,13 @@ def train_on_cluster(work: Callable[[], None], address: str | None, workers: int
                 checkpoint_config=CheckpointConfig(num_to_keep=1),
             ),
         )
-        trainer.fit()
+        try:
+            trainer.fit()
+        except Exception as error:
+            if not type(error).__module__.startswith("ray."):
+                raise
+            said = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise UserError(
+                f"the training processes failed {RESTARTS + 1} times, at last with: {said[-1] if said else error!r}; "
+                "what was learned is kept: go on with --resume"
+            ) from error
