@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -13,13 +14,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from legogcd import launched
+from legogcd.phases import Phases
 from legogcd.wording import percent
 
 SCORES = ("all", "old", "new")
 
 
 class Quiet:
-    """Shows nothing; the base of what shows something."""
+    """Shows nothing, but knows what each phase took; the base of what shows something."""
+
+    @cached_property
+    def phases(self) -> Phases:
+        return Phases()
 
     def note(self, text: str) -> None:
         """Something worth knowing."""

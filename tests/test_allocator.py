@@ -27,9 +27,13 @@ def test_asking_twice_does_no_harm() -> None:
 
 
 def test_threads_sleep_while_they_wait_unless_somebody_chose() -> None:
-    """It must stand in the environment before torch, and with it OpenMP, is loaded."""
-    program = "import legogcd, os, sys; print(os.environ.get('OMP_WAIT_POLICY'), 'torch' in sys.modules)"
-    asked = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    for chosen, expected in (({}, "passive False"), ({"OMP_WAIT_POLICY": "active"}, "active False")):
+    """It must stand in the environment before torch and NumPy, and with them OpenMP and OpenBLAS, are loaded."""
+    program = (
+        "import legogcd, os, sys; print(os.environ.get('OMP_WAIT_POLICY'), os.environ.get('OPENBLAS_THREAD_TIMEOUT'), "
+        "bool({'torch', 'numpy'} & set(sys.modules)))"
+    )
+    names = ("OMP_WAIT_POLICY", "OPENBLAS_THREAD_TIMEOUT")
+    asked = {name: value for name, value in os.environ.items() if name not in names}
+    for chosen, expected in (({}, "passive 4 False"), ({names[0]: "active", names[1]: "26"}, "active 26 False")):
         child = subprocess.run([sys.executable, "-c", program], env=asked | chosen, capture_output=True, text=True)
         assert child.stdout.strip() == expected, child.stderr

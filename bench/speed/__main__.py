@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from bench.speed import encode, memory, run, scale, step, tail
+from bench.speed import busy, default_step, encode, memory, run, runtimes, scale, step, tail
 from bench.speed.machine import measure as measure_machine
 from bench.speed.picture import draw
 from legogcd.files import write_text
@@ -79,6 +79,25 @@ def _scale(options: argparse.Namespace) -> dict[str, Any]:
     return figures
 
 
+def _default_step(options: argparse.Namespace) -> dict[str, Any]:
+    own = default_step.read_options(["--threads", str(options.threads), "--clock", options.clock])
+    figures = default_step.measure(own)
+    default_step.report(figures)
+    return figures
+
+
+def _busy(options: argparse.Namespace) -> dict[str, Any]:
+    figures = busy.measure(3, options.threads)
+    busy.report(figures)
+    return figures
+
+
+def _runtimes(options: argparse.Namespace) -> dict[str, Any]:
+    figures = runtimes.measure(15, None)
+    runtimes.report(figures)
+    return figures
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "tail": _tail,
     "run": _run,
@@ -86,6 +105,9 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "memory": _memory,
     "step": _step,
     "scale": _scale,
+    "default step": _default_step,
+    "busy": _busy,
+    "runtimes": _runtimes,
 }
 
 if __name__ == "__main__":

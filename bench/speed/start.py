@@ -1,4 +1,4 @@
-"""How long a start takes, in CPU seconds: ``legogcd --help`` and ``from legogcd import LegoGCD``.
+"""How long a start takes, in CPU seconds: ``legogcd --help``, ``from legogcd import LegoGCD``, predict, report.
 
 ``python -m bench.speed.start --before DIR`` holds another copy of legogcd against this one, by turns; what the
 libraries underneath take alone stands beside it.
@@ -15,7 +15,12 @@ from bench.speed.contest import said, spread
 
 HELP = "import sys; sys.argv = ['legogcd', '--help']; from legogcd.cli import main; main()"
 IMPORT = "from legogcd import LegoGCD"
-_OURS = {"legogcd --help": HELP, IMPORT: IMPORT}
+PREDICT = (
+    "import legogcd.run.predict; from legogcd.vision.backbones import load_backbone; "
+    "load_backbone('efficientnet-lite0')"
+)
+REPORT = "import legogcd.report.page"
+_OURS = {"legogcd --help": HELP, IMPORT: IMPORT, "what predict needs": PREDICT, "what report needs": REPORT}
 UNDERNEATH = {"scikit-learn's base": "import sklearn.base", "torch": "import torch"}
 
 
@@ -32,17 +37,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.speed.start", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--before", type=Path, help="another copy of legogcd, such as a git worktree")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--only", nargs="+", choices=sorted(_OURS), default=list(_OURS))
     options = parser.parse_args()
     here = Path(__file__).parents[2]
     copies = {"now": here} | ({"before": options.before.resolve()} if options.before else {})
-    contenders = {(what, name): (program, folder) for name, folder in copies.items() for what, program in _OURS.items()}
+    ours = {what: _OURS[what] for what in options.only}
+    contenders = {(what, name): (program, folder) for name, folder in copies.items() for what, program in ours.items()}
     contenders |= {(what, "alone"): (program, here) for what, program in UNDERNEATH.items()}
     for program, folder in contenders.values():  # one round that does not count: byte code is written, files are read
         cpu_seconds(program, folder)
     rounds = [{key: cpu_seconds(*contender) for key, contender in contenders.items()} for _ in range(options.repeats)]
     for what, name in contenders:
         print(f"{what:<34} {name:<7} {said(spread(found[what, name] for found in rounds), 2)} CPU seconds")
-    for what in _OURS if options.before else ():
+    for what in ours if options.before else ():
         ratios = spread(found[what, "before"] / found[what, "now"] for found in rounds)
         print(f"{what:<34} before / now: {said(ratios, 2)}")
 

@@ -10,6 +10,7 @@ from legogcd import launched
 from legogcd.cli import options as o
 from legogcd.cli.asking import may_download
 from legogcd.cli.classes import with_estimated_classes
+from legogcd.cli.phases import seconds_since_start, tell_phases
 from legogcd.cli.volume import display as show
 from legogcd.cli.volume import say
 from legogcd.run.options import LabelOptions, RunOptions
@@ -67,27 +68,35 @@ def discover(
 
     options.check_recipe()
     display = show()
-    job, truth = open_job(images, labels, options, display.note, from_run, may_download)
-    job, prepared = with_estimated_classes(job, out, display)
+    phases = display.phases
+    phases.add("starting", seconds_since_start())
+    with phases.during("reading the folder"):
+        job, truth = open_job(images, labels, options, display.note, from_run, may_download)
+    with phases.during("number of classes"):
+        job, prepared = with_estimated_classes(job, out, display)
     score = scoring(truth) if truth else None
-    outcome = run(job, out, score=score, resume=resume, display=display, prepared=prepared)
+    with phases.during("getting ready"):
+        outcome = run(job, out, score=score, resume=resume, display=display, prepared=prepared)
     if launched.rank():
         return
-    pictures = _pictures(outcome, job, out)
-    if truth is not None:
-        keep_sample(outcome, job.collection, truth, out)
-    for line in [*_summary(outcome, scored=truth is not None), *_carried(from_run, out)]:
-        say(line)
-    *doubts, command = _doubts(outcome, out) or [""]
-    for line in doubts:
+    with phases.during("pictures"):
+        pictures = _pictures(outcome, job, out)
+        if truth is not None:
+            keep_sample(outcome, job.collection, truth, out)
+    with phases.during("summary"):
+        told = [*_summary(outcome, scored=truth is not None), *_carried(from_run, out)]
+        *doubts, command = _doubts(outcome, out) or [""]
+    for line in [*told, *doubts]:
         say(line)
     if command:
         typer.echo(command)  # whole, to be copied
-    page = report_outcome(outcome, job.collection.images, out, display) if report else None
+    with phases.during("report"):
+        page = report_outcome(outcome, job.collection.images, out, display) if report else None
     say(f"categories: {out / 'predictions.csv'}; pictures: {', '.join(str(path) for path in pictures)}")
     if page is not None:
         typer.echo(f"report: {page}")
     typer.echo(f"next: legogcd review {shlex.quote(str(out))}")
+    tell_phases(phases, out)
 
 
 @o.spelled_out
@@ -98,13 +107,13 @@ def encode(
     from legogcd.run.arguments import check_images
 
     check_images(images)
-    from legogcd.collection import find_images, unlabelled
+    from legogcd.collection import images_at, unlabelled
     from legogcd.run import Job, prepare
     from legogcd.run.backbone_choice import with_chosen_backbone
 
     display = show()
     options = with_chosen_backbone(options, display.note, may_download)
-    prepared = prepare(Job(unlabelled(find_images(images, options.cache, display.note)), options), display)
+    prepared = prepare(Job(unlabelled(images_at(images, options.cache, display.note)), options), display)
     typer.echo(f"{len(prepared.collection)} images ready, {len(prepared.unreadable)} unreadable")
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from legogcd.display import Quiet
 
 QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", help="Only warnings and results: no progress, no notes.")]
-VerboseFlag = Annotated[bool, typer.Option("-v", "--verbose", help="More: what the loss is made of, term by term.")]
+VerboseFlag = Annotated[
+    bool, typer.Option("-v", "--verbose", help="More: what the loss is made of, and what each phase took.")
+]
 
 
 class _Volume:
@@ -28,6 +30,10 @@ def set_volume(quiet: bool, verbose: bool, *, anew: bool = False) -> None:
     """What was asked for, before the command's name or behind it."""
     _volume.quiet = quiet or (_volume.quiet and not anew)
     _volume.verbose = verbose or (_volume.verbose and not anew)
+
+
+def is_verbose() -> bool:
+    return _volume.verbose and not _volume.quiet
 
 
 def display() -> "Quiet":

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from legogcd.clustering import directions
-from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
+from legogcd.collection import UNLABELLED, Collection, ImageArrays, Images
 from legogcd.collection.differences import CollectionRecord
 from legogcd.display import Quiet
 from legogcd.errors import UserError
@@ -98,7 +98,8 @@ class Prepared:
             views = LabelledViews(self.opened.source, self.rows, torch.from_numpy(labels))
             batches = self.learner(Method()).evaluation_features(views)
             if processes.first:
-                sets = find_sets(self.collection, batches, display)
+                with display.phases.during("near-duplicates"):
+                    sets = find_sets(self.collection, batches, display)
                 remember_sets(self.opened.folder, rows, sets)
             else:
                 deque(batches, maxlen=0)  # the part of this process in making them
@@ -165,7 +166,7 @@ class Prepared:
         """Why files beside the images, and images, were left out."""
         images = self.job.collection.images
         aside = dict.fromkeys(sorted(self.job.set_aside & {*images.names}), SET_ASIDE)
-        return {**(images.skipped if isinstance(images, ImageFiles) else {}), **self.unreadable, **aside}
+        return {**({} if isinstance(images, ImageArrays) else images.skipped), **self.unreadable, **aside}
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -192,7 +193,7 @@ class Prepared:
             known=collection.known,
             estimated=job.estimated,
             images=ImagesRecord(
-                root=str(images.root) if isinstance(images, ImageFiles) else None,
+                root=None if isinstance(images, ImageArrays) else str(images.root),
                 count=len(collection) + len(self.rest),
                 trained_on=len(collection) if len(self.rest) else None,
                 labelled=int(collection.labelled.sum()),
@@ -216,7 +217,8 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     storage = options.view_storage()
     if runtime.processes.count > 1:  # all must come to the same number of views, also while the disk fills up
         storage = replace(storage, disk_budget=runtime.processes.agreed(storage.budget()))
-    opened = open_views(encoder, images, storage, display, engine_for(options))
+    with display.phases.during("encoding"):
+        opened = open_views(encoder, images, storage, display, engine_for(options))
     rows = [row for row, name in enumerate(images.names) if row not in opened.unreadable and name not in job.set_aside]
     prepared = Prepared(job, runtime, backbone, opened, collection.keep(rows), torch.tensor(rows), images, rest)
     if prepared.unreadable:

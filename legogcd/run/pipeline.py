@@ -123,15 +123,17 @@ def computed(
     display = display or Quiet()
     model = prepared.model()
     metrics = _train(prepared, model.method, journal, score, display)
-    model.calibration = _calibrate(prepared, model)
-    if journal is not None:
-        model.save(journal.folder, metrics)
-    discovery, features, model.strangers = _sort(prepared, model)
+    with display.phases.during("sorting"):
+        model.calibration = _calibrate(prepared, model)
+        if journal is not None:
+            model.save(journal.folder, metrics)
+        discovery, features, model.strangers = _sort(prepared, model)
     alone = replace(prepared.learner(model.method), processes=Processes())  # who asks later asks in one process
     at = partial(alone.features, prepared.views)
     outcome = Outcome(discovery, model, metrics, prepared.config(), features, at, prepared.copies)
     if len(prepared.rest):
-        outcome = _with_rest(prepared, outcome, score, display)
+        with display.phases.during("sorting"):
+            outcome = _with_rest(prepared, outcome, score, display)
     discovery = outcome.discovery
     collapsed = collapse_of_table(discovery.table(), discovery.n_classes, len(discovery.known))
     if collapsed:
@@ -236,14 +238,15 @@ def _train(
     elif recipe.start == "kmeans":
         display.note("grouping the images, to start from")
         labels = views.labels.numpy()
-        learner.settle(method.start, views, clustering_images(labels, seed), labels, seed)
+        with display.phases.during("start of the prototypes"):
+            learner.settle(method.start, views, clustering_images(labels, seed), labels, seed)
     entries: list[Metrics] = journal.entries if journal else []
 
     def score_predictions(predicted: np.ndarray) -> dict[str, float | None]:
         assert score is not None
         return score(prepared.collection, predicted[prepared.copies.place])
 
-    with display.training(prepared.job.method, recipe.epochs) as show:
+    with display.phases.during("training"), display.training(prepared.job.method, recipe.epochs) as show:
 
         def after_epoch(metrics: Metrics) -> None:
             if journal:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from legogcd.errors import DamagedFileError
 from legogcd.files import write_text
+from legogcd.phases import Phases
 from legogcd.training.checkpoint import (
     checkpoint_tensors,
     load_checkpoint,
@@ -47,6 +48,12 @@ class Journal:
     def time(self, what: str, seconds: float, **details: Any) -> None:
         with open(self.folder / TIMING, "a", encoding="utf-8", newline="\n") as file:
             file.write(_line({"what": what, **details, "seconds": round(seconds, 3)}))
+
+    def time_phases(self, phases: Phases) -> None:
+        """What each phase of a command took, and its share of all of them."""
+        whole = sum(phases.seconds.values()) or 1.0
+        for name, seconds in phases.seconds.items():
+            self.time("phase", seconds, phase=name, share=round(seconds / whole, 4))
 
     def remember(self, tail: nn.Module, method: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Hold what was learned up to the last entry, and save it when enough time has passed that losing it hurts."""

@@ -18,8 +18,8 @@ def small_picture(item: Path | bytes | NDArray[np.uint8], size: int, quality: in
     width, height = (max(size, round(side * size / min(picture.size))) for side in picture.size)
     shown = [min(side, round(_LONGEST * size)) for side in (width, height)]
     left, top = (width - shown[0]) // 2, (height - shown[1]) // 2
-    picture = picture.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=3.0)
+    picture = picture.resize((width, height), Image.Resampling.HAMMING, reducing_gap=3.0)
     picture = picture.crop((left, top, left + shown[0], top + shown[1]))
     file = io.BytesIO()
-    picture.save(file, format="WEBP", quality=quality, method=4)
+    picture.save(file, format="WEBP", quality=quality, method=2)  # half of 4's time for 5 % more bytes
     return file.getvalue()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,9 +51,15 @@ def test_discover_leaves_a_run_folder(discover, pictures: Path, labels: Path, tm
     truth = write_csv(
         tmp_path / "truth.csv", [(f"{p.parent.name}/{p.name}", p.parent.name) for p in pictures.rglob("*.png")]
     )
-    done = discover(pictures, "--labels", labels, "--classes", 4, "--truth", truth)
+    done = discover(pictures, "--labels", labels, "--classes", 4, "--truth", truth, "-v")
     assert done.exit_code == 0, done.stderr
     run = tmp_path / "run"
+    timed = [json.loads(line) for line in (run / "timing.jsonl").read_text("utf-8").splitlines()]
+    phases = {entry["phase"]: entry for entry in timed if entry["what"] == "phase"}
+    assert {"starting", "encoding", "training", "sorting", "pictures", "report"} <= set(phases)
+    assert abs(sum(entry["share"] for entry in phases.values()) - 1) < 0.01
+    for phase, entry in phases.items():
+        assert re.search(rf"{phase} +{entry['seconds']:.1f} s +\d+ %", done.stdout), (phase, done.stdout)
     assert {path.name for path in run.iterdir()} == {
         *("config.json", "metrics.jsonl", "timing.jsonl", "predictions.csv", "model.safetensors"),
         *("curves.png", "groups.png", "sample.safetensors", "calibration.json", "report.html"),
@@ -183,7 +190,7 @@ def test_labels_of_images_that_are_not_there(discover, pictures: Path, tmp_path:
 
 
 def test_contradictory_counts(discover, pictures: Path, labels: Path) -> None:
-    is_one_line(discover(pictures, "--labels", labels, "--classes", 1), "1 classes")
+    is_one_line(discover(pictures, "--labels", labels, "--classes", 1), "only 1 were asked for")
     is_one_line(discover(pictures, "--labels", labels, "--classes", 500), "500 classes", "32 images")
     is_one_line(discover(pictures, "--labels", labels), "--classes is needed")
     three = "blue,green,red"

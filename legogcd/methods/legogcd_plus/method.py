@@ -115,7 +115,8 @@ class LegoGCDPlus(LegoGCD):
         """Tell the prior which share of the unlabelled images is surely of known classes; 0 where none was found."""
         if found is None:
             return 0.0
-        share = max(0.0, found - _LOOKALIKES)
+        every_class_known = self.n_known == len(self.prototypes.weight)
+        share = 1.0 if every_class_known else max(0.0, found - _LOOKALIKES)
         n_labelled, n_unlabelled = int((labels >= 0).sum()), int((labels < 0).sum())
         self.prior.expect(share, labelled=n_labelled / (n_labelled + share * n_unlabelled))
         return share

@@ -15,6 +15,8 @@ BUDGET = 26_000_000
 """Bytes of base64 in the page: with names, numbers and markup of 10,000 images it stays below 30 MB."""
 
 _SIZES = (128, 112, 96, 80, 64, 48)
+_LARGEST_OTHER = 96  # of pictures that are not featured
+_LARGE_PICTURE = 12_000  # bytes of base64 that hardly any picture passes at the largest size
 _PROBES = 48
 _QUALITY = 62
 
@@ -68,6 +70,8 @@ def _choose_sizes(
     images: Images, rows: Sequence[int], shown: Sequence[int], rest: np.ndarray, budget: int
 ) -> tuple[int, int]:
     """The largest sizes whose expected bytes fit, judged by a few pictures; the others' never above the featured's."""
+    if len(rows) * _LARGE_PICTURE <= budget:
+        return _SIZES[0], _LARGEST_OTHER
     probes = np.unique(np.linspace(0, len(rows) - 1, min(_PROBES, len(rows))).astype(int))
 
     def mean_bytes(size: int) -> float:
@@ -79,7 +83,7 @@ def _choose_sizes(
         share = (size**2 - _SIZES[-1] ** 2) / (_SIZES[0] ** 2 - _SIZES[-1] ** 2)
         expected[size] = (1 - share) * expected[_SIZES[-1]] + share * expected[_SIZES[0]]
     for large in _SIZES:
-        for small in [size for size in _SIZES if size <= min(large, 96)]:
+        for small in [size for size in _SIZES if size <= min(large, _LARGEST_OTHER)]:
             if len(shown) * expected[large] + len(rest) * expected[small] <= 0.88 * budget and small >= large // 2:
                 return large, small
     return _SIZES[-1], _SIZES[-1]
