@@ -84,8 +84,9 @@ class LegoGCD(ScikitLater):
         images : folder, archive, paths, arrays, tensors, bytes, Pillow images or a data set
             The images. A mapping of path → label, a DataFrame with the columns path and label, a Hugging Face
             ``Dataset`` and a torch ``Dataset`` of pairs bring their labels.
-        labels : sequence, mapping by image name, or path of a CSV file, optional
-            One per image, all whole numbers or all strings; -1 or None = unlabelled.
+        labels : sequence, mapping by image name, path of a CSV file, or "cls", optional
+            One per image, all whole numbers or all strings; -1 or None = unlabelled. "cls": .cls files beside the
+            images, as WebDataset has them.
 
         Returns
         -------
@@ -131,22 +132,29 @@ class LegoGCD(ScikitLater):
         probabilities = self._fitted().probabilities(only_images(images))
         return self._categories.belief(probabilities)
 
-    def predict_table(self, images: Any) -> "pd.DataFrame":
+    def predict_table(
+        self, images: Any, *, false_alarms: float = 0.05, group_strangers: bool = False
+    ) -> "pd.DataFrame":
         """What `legogcd predict` writes, as a DataFrame: path, category, status, confidence, unsure, stranger and
         strangeness.
 
-        An unreadable image is warned about and left out.
+        ``false_alarms`` is the share of images of the model's categories that may be called strangers;
+        ``group_strangers`` adds the column stranger_group, strangers that look alike. An unreadable image is warned
+        about and left out.
         """
         import pandas as pd
 
         from legogcd.collection.python_inputs import only_images
-        from legogcd.run.predict import COLUMNS, Predictor
+        from legogcd.run.predict import COLUMNS, Predictor, called_strangers, with_groups
 
         model, found, unreadable = self._fitted(), only_images(images), dict[str, str]()
-        tables = list(Predictor(model, self._categories).tables(found, unreadable))
+        batches = Predictor(model, self._categories, false_alarms).batches(found, unreadable)
+        held = [(table, features[called_strangers(table)]) for table, features in batches]
         for name, reason in unreadable.items():
             warnings.warn(f"{name} cannot be read: {reason}", stacklevel=2)
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
+        if not held:
+            return pd.DataFrame(columns=list(COLUMNS))
+        return with_groups(held)[0] if group_strangers else pd.concat([table for table, _ in held], ignore_index=True)
 
     def strangeness(self, images: Any) -> np.ndarray:
         """How little each image looks like any category [N]: the share of the fitted images that fit theirs better.

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 import torch
 from example_pictures import write_pictures
+from hypothesis import HealthCheck, settings
 from transformers import ViTConfig, ViTModel
 
 from legogcd.cli import main
 
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")  # a busy machine is no failure
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one process per core already: more threads would fight over them

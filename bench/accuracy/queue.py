@@ -72,7 +72,8 @@ def study(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
         threads=options.threads,
     )
     if not (folder / "first" / "predictions.csv").exists():
-        discover(Job(collection, settings, data.name), folder / "first")
+        begun = (folder / "first" / "config.json").exists()
+        discover(Job(collection, settings, data.name), folder / "first", resume=begun)
     runs = {asked: folder / asked for asked in ("queue", "random")}
     asked: dict[str, tuple[list[int], int]] = {}
     before = {kind: _log(run) for kind, run in runs.items()}

@@ -24,6 +24,7 @@ PARTS = {  # module and function, and how often by default
     "images": ("images:sort_bad_images", None),
     "fuzz": ("fuzz:fuzz_readers", 2000),
     "foreign": ("foreign:try_strangers_runs", None),
+    "cluster": ("cluster:kill_clusters", 1),
 }
 
 

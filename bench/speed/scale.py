@@ -1,14 +1,21 @@
-"""What comes once per epoch or run at K = 1,000 and N = 100,000, beside the epoch: ``python -m bench.speed.scale``.
+"""Very many images, and what comes once per epoch or run at K = 1,000: ``python -m bench.speed.scale``.
 
-An epoch over kept ViT-B/16 tokens (781 steps of 128 images, and the evaluation) is added up from measured parts. Beside
-it: scoring an epoch (matching, NMI, ARI); the k-means start on the 50,000 images a run clusters; laying out the
-report's map.
+With ``--images 10000 100000 1000000 --folder DIR``: a run of so many small images through the package's own functions
+(`bench.speed.million`), seconds, microseconds an image and the most memory of each phase, each in a process of its own;
+``--out`` remembers phases that were measured, and ``--minutes`` begins none after so long. Files that are mapped do not
+count as memory, where the system tells them apart.
+
+Without: N = 100,000. An epoch over kept ViT-B/16 tokens (781 steps of 128 images, and the evaluation) is added up from
+measured parts. Beside it: scoring an epoch (matching, NMI, ARI); the k-means start on the 50,000 images a run clusters;
+laying out the report's map.
 """
 
 import argparse
+import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +23,13 @@ import torch
 
 from bench.speed import step
 from bench.speed.contest import said, spread
+from bench.speed.million import PHASES, measured
 from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.evaluation import Scorer
+from legogcd.files import write_text
 from legogcd.report.page.group_means import directions
 from legogcd.report.page.layout_map import map_points
+from legogcd.run.own_process import in_own_process
 from legogcd.training.draw import MOST_CLUSTERED
 
 IMAGES, CLASSES, KNOWN, DIM, BATCH = 100_000, 1_000, 500, 768, 128
@@ -29,8 +39,47 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.speed.scale", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--images", type=int, nargs="+")
+    parser.add_argument("--folder", type=Path, help="where the images and runs of --images go: 6 KB an image")
+    parser.add_argument("--out", type=Path, default=Path("results/scale.json"))
+    parser.add_argument("--minutes", type=float)
     options = parser.parse_args()
-    report(measure(options.repeats, options.threads))
+    if options.images:
+        grow(options)
+    else:
+        report(measure(options.repeats, options.threads))
+
+
+def grow(options: argparse.Namespace) -> None:
+    """Phases that were not measured yet, and the table of all."""
+    began = time.monotonic()
+    rows: dict[str, dict[str, Any]] = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for count in options.images:
+        for phase in PHASES:
+            late = options.minutes is not None and time.monotonic() - began > 60 * options.minutes
+            if late or f"{count} {phase}" in rows:
+                continue
+            found, memory = in_own_process(measured, phase, options.folder / str(count), count)
+            rows[f"{count} {phase}"] = {**found, "memory": memory, "load": os.getloadavg()[0]}
+            write_text(options.out, json.dumps(rows, indent=1) + "\n")
+            print(f"{count} {phase}: {found['seconds']:.1f} s, {memory / 1e6:.0f} MB", flush=True)
+    print("\n".join(table(rows, options.images)))
+
+
+def table(rows: dict[str, dict[str, Any]], counts: list[int]) -> Iterator[str]:
+    heads = " | ".join(f"{count:,}: s | CPU µs/image | MB" for count in counts)
+    yield f"| phase | {heads} |"
+    yield f"|---|{'--:|' * 3 * len(counts)}"
+    for phase in PHASES:
+        cells = []
+        for count in counts:
+            row = rows.get(f"{count} {phase}")
+            cells += (
+                [f"{row['seconds']:.1f}", f"{1e6 * row['cpu'] / count:.0f}", f"{row['memory'] / 1e6:.0f}"]
+                if row
+                else ["–"] * 3
+            )
+        yield f"| {phase} | {' | '.join(cells)} |"
 
 
 def measure(repeats: int, threads: int) -> dict[str, Any]:

@@ -64,4 +64,4 @@ def compare(
     say(f"{job.name}: {comparison.setup}")
     typer.echo(f"\n{screen_table(results)}")
     say(f"table: {out / TABLE}; picture: {out / PICTURE}; single runs: {out / RESULTS}")
-    say(f"{counted(len(results), 'run')} in {human_seconds(time.monotonic() - began)}")
+    display.note(f"{counted(len(results), 'run')} in {human_seconds(time.monotonic() - began)}")

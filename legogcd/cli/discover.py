@@ -107,13 +107,13 @@ def encode(
     from legogcd.run.arguments import check_images
 
     check_images(images)
-    from legogcd.collection import find_images, unlabelled
+    from legogcd.collection import images_at, unlabelled
     from legogcd.run import Job, prepare
     from legogcd.run.backbone_choice import with_chosen_backbone
 
     display = show()
     options = with_chosen_backbone(options, display.note, may_download)
-    prepared = prepare(Job(unlabelled(find_images(images, options.cache, display.note)), options), display)
+    prepared = prepare(Job(unlabelled(images_at(images, options.cache, display.note)), options), display)
     typer.echo(f"{len(prepared.collection)} images ready, {len(prepared.unreadable)} unreadable")
 
 

@@ -12,7 +12,11 @@ from typer.core import TyperCommand
 from legogcd.run.options import GROUP_TITLES, LabelOptions, Options, RunOptions, about, flag_of
 
 Images = Annotated[
-    Path, typer.Argument(metavar="IMAGES", help="Folder of images, searched recursively, or a .zip or .tar of them.")
+    Path,
+    typer.Argument(
+        metavar="IMAGES",
+        help="Folder of images, searched recursively, a .zip or .tar of them, or a URL such as s3://bucket/photos.",
+    ),
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")]
 MovedImages = Annotated[Path | None, typer.Option(help="Where the images are now, if they moved since the run.")]

@@ -15,10 +15,12 @@ from legogcd.run.options import RunOptions
 def predict(
     run: o.Run,
     images: Annotated[
-        Path, typer.Argument(metavar="IMAGES", help="Folder of images, a .zip or .tar of them, or one image.")
+        Path, typer.Argument(metavar="IMAGES", help="Folder of images, a .zip or .tar of them, a URL, or one image.")
     ],
-    out: Annotated[Path, typer.Option(help="The table to write: .csv, .jsonl or .parquet.")],
-    options: Annotated[RunOptions, o.Only("device", "threads")],
+    out: Annotated[
+        Path, typer.Option(help="The table to write: .csv, .jsonl, .parquet, or a folder .parts of Parquet files.")
+    ],
+    options: Annotated[RunOptions, o.Only("device", "threads", "engine", "ray_address")],
     unsure_below: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Confidence below which an image is unsure; default: found by the run."),
@@ -41,7 +43,8 @@ def predict(
 
     The table has the columns path, category, status, confidence, unsure, stranger (true: it looks like none of the
     categories, whatever the confidence says) and strangeness (the share of the run's own images that fit better).
-    Names and merges made since the run are in it. Any number of images takes the same memory.
+    Names and merges made since the run are in it. Any number of images takes the same memory. A prediction that was
+    stopped goes on with the same command: what is sorted already lies beside the table, in OUT.unfinished.
     """
     from legogcd.run.arguments import check_images, check_run, check_table
 
@@ -49,10 +52,11 @@ def predict(
     check_images(images, single=True)
     check_run(run)
     from legogcd.collection import as_images
+    from legogcd.run.engines import sorting_engine_for
     from legogcd.run.predict import predict_run
     from legogcd.wording import left_out
 
-    display = show()
+    display, engine = show(), sorting_engine_for(options)
     found = as_images(images, display.note)
     replaced = " (replaced)" if out.exists() else ""
     predicted = predict_run(
@@ -66,6 +70,7 @@ def predict(
         device=options.device,
         threads=options.threads,
         display=display,
+        engine=engine,
     )
     if predicted.unreadable:
         display.warn(left_out(predicted.unreadable))

@@ -75,9 +75,17 @@ def _nearest(units: Floats) -> tuple[Rows, Floats]:
             found[block[:, None] == members] = -1
             rows = np.concatenate([near[block], np.broadcast_to(members, found.shape)], axis=1)
             found = np.concatenate([cosine[block], found], axis=1)
-            best = np.argsort(-found, axis=1, kind="stable")[:, :_NEAREST]
+            best = _best_places(found)
             near[block], cosine[block] = (np.take_along_axis(each, best, axis=1) for each in (rows, found))
     return near, cosine
+
+
+def _best_places(cosines: Floats) -> Rows:
+    """Where the largest of each row [n, m] are, the largest first: [n, 8]."""
+    few = min(_NEAREST, cosines.shape[1])
+    chosen = np.sort(np.argpartition(-cosines, few - 1, axis=1)[:, :few], axis=1)
+    order = np.argsort(-np.take_along_axis(cosines, chosen, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(chosen, order, axis=1)
 
 
 def _searches(units: Floats) -> Iterator[tuple[Rows, Rows]]:

@@ -150,7 +150,7 @@ def _unpack_one(archive: Path, folder: Path, prefix: str, made: Unpacked) -> Non
                 passed += member.size
                 if passed > most:
                     raise _grows(archive)
-                reason = member.refused or _refused_name(member.name)
+                reason = member.refused or refused_name(member.name)
                 written = reason or _write(member, folder, prefix, room, archive)
                 if isinstance(written, str):
                     made.skipped[prefix + member.name] = written
@@ -173,7 +173,8 @@ def _grows(archive: Path) -> UserError:
     )
 
 
-def _refused_name(name: str) -> str:
+def refused_name(name: str) -> str:
+    """Why a member of this name is passed over; nothing where it is an image or an image's label."""
     path = PurePosixPath(name)
     if any(part.startswith(".") for part in path.parts if part not in (".", "..")) or "__MACOSX" in path.parts:
         return "hidden"
@@ -245,7 +246,7 @@ def _tar_members(archive: Path, files: ExitStack) -> Iterator[_Member]:
         stream = cast(IO[bytes], files.enter_context(gzip.GzipFile(fileobj=raw)))
     elif start == b"BZh":
         stream = cast(IO[bytes], files.enter_context(bz2.BZ2File(raw)))
-    packed = files.enter_context(tarfile.TarFile(fileobj=cast(Any, _SmallReads(stream)), errorlevel=1))
+    packed = files.enter_context(tarfile.TarFile(fileobj=cast(Any, SmallReads(stream)), errorlevel=1))
     while (member := packed.next()) is not None:
         packed.members = []  # type: ignore[attr-defined]  # or every header stays in memory
         if member.isdir():
@@ -260,7 +261,7 @@ def _opened(packed: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
     return opened
 
 
-class _SmallReads:
+class SmallReads:
     """A file of which nobody may ask for very much at once, whatever a header says."""
 
     def __init__(self, file: IO[bytes]) -> None:

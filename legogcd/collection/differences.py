@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from legogcd.collection.images import ImageFiles
+from legogcd.collection.images import ImageFiles, Images
+from legogcd.collection.object_store import ImageObjects
 from legogcd.csv_text import read_rows, write_rows
 from legogcd.wording import counted, some_of
 
@@ -45,7 +46,7 @@ class CollectionRecord:
     def of(cls, collection: "Collection") -> "CollectionRecord":
         images, states = collection.images, dict[str, tuple[str, str, str]]()
         for row, (name, label) in enumerate(zip(images.names, collection.labels.tolist(), strict=True)):
-            size, time = _size_and_time(images, row) if isinstance(images, ImageFiles) else ("", "")
+            size, time = _size_and_time(images, row)
             states[name] = (size, time, collection.known[label] if label >= 0 else "")
         return cls(states)
 
@@ -119,7 +120,12 @@ def _by_images(before: CollectionRecord, now: CollectionRecord) -> list[Differen
     ]
 
 
-def _size_and_time(images: ImageFiles, row: int) -> tuple[str, str]:
+def _size_and_time(images: Images, row: int) -> tuple[str, str]:
+    """What tells one version of an image from another; nothing of images that are no files."""
+    if isinstance(images, ImageObjects):
+        return images.states[row]
+    if not isinstance(images, ImageFiles):
+        return "", ""
     try:
         status = images.item(row).stat()
     except OSError:

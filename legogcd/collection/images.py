@@ -17,6 +17,7 @@ from PIL import Image
 
 from legogcd.collection.archives import PACKED_SUFFIXES, is_archive, unpack
 from legogcd.collection.folder_search import NOT_AN_IMAGE, FolderSearch, is_image_name
+from legogcd.collection.object_store import ImageObjects, as_url, find_objects
 from legogcd.collection.pixels import check_pixels, one_image
 from legogcd.errors import UnreadableImage, UserError
 from legogcd.wording import counted
@@ -134,11 +135,12 @@ def numbered_names(count: int) -> tuple[str, ...]:
     return tuple(f"image-{i:06d}" for i in range(count))
 
 
-Images: TypeAlias = ImageFiles | ImageArrays
+Searched: TypeAlias = ImageFiles | ImageObjects
+Images: TypeAlias = Searched | ImageArrays
 
 
 def as_images(images: Any, note: Note | None = None) -> Images:
-    """Take images as a user has them: a folder, an archive, an image file, paths, or what holds pixels.
+    """Take images as a user has them: a folder, an archive, a URL, an image file, paths, or what holds pixels.
 
     Arrays are [N, H, W], [N, H, W, 1|3|4] or [N, 1|3|4, H, W], uint8 in 0..255 or floating in 0..1; a list may hold
     single images of different sizes, as arrays, tensors, Pillow images or the bytes of image files. A sequence that is
@@ -148,8 +150,10 @@ def as_images(images: Any, note: Note | None = None) -> Images:
     >>> as_images(np.zeros((2, 8, 8, 3), np.uint8)).names
     ('image-000000', 'image-000001')
     """
-    if isinstance(images, ImageFiles | ImageArrays):
+    if isinstance(images, ImageFiles | ImageArrays | ImageObjects):
         return images
+    if isinstance(images, str | os.PathLike) and (url := as_url(images)):
+        return find_objects(url)
     if isinstance(images, str | os.PathLike):
         path = Path(images)
         return given_paths([path]) if is_file(path) and not is_archive(path) else find_images(path, note=note)
@@ -189,6 +193,12 @@ def _listed(items: list[Any]) -> Images:
     if any(are_paths):
         raise UserError("paths and pixels are mixed in one list of images; pass one kind")
     return ImageArrays.over(items)
+
+
+def images_at(place: str | os.PathLike[str], cache: Path | None = None, note: Note | None = None) -> Searched:
+    """The images of a folder or an archive, or at a URL such as s3://bucket/photos."""
+    url = as_url(place)
+    return find_objects(url, cache) if url else find_images(place, cache, note)
 
 
 def find_images(root: str | os.PathLike[str], cache: Path | None = None, note: Note | None = None) -> ImageFiles:

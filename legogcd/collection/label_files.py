@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from legogcd.collection.collection import Truth
 from legogcd.collection.folder_search import is_image_name
 from legogcd.collection.group_names import check_not_reserved
-from legogcd.collection.images import ImageFiles, Note, is_file
+from legogcd.collection.images import ImageFiles, Note, Searched, is_file
 from legogcd.csv_text import CsvRow, parse_rows, read_csv_text, unescape_name
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
@@ -18,7 +18,7 @@ from legogcd.wording import counted, some_of
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def read_labels(path: str | os.PathLike[str], images: ImageFiles, note: Note | None = None) -> dict[str, str]:
+def read_labels(path: str | os.PathLike[str], images: Searched, note: Note | None = None) -> dict[str, str]:
     """Read a CSV with the columns ``path`` and ``label``; paths are relative to the image folder.
 
     An empty label means unlabelled. A file name that is not UTF-8 stands as its bytes or as ``csv_text`` escapes it.
@@ -38,7 +38,7 @@ def labels_in(path: str | os.PathLike[str]) -> set[str]:
     return {row.cells[1] for row in _rows(path)} - {""}
 
 
-def read_truth(path: str | os.PathLike[str], images: ImageFiles, note: Note | None = None) -> Truth:
+def read_truth(path: str | os.PathLike[str], images: Searched, note: Note | None = None) -> Truth:
     """Read true classes from a CSV as ``read_labels`` does; rows of images that are not there are only counted."""
     labels, ghosts = _read_table(path, images, note)
     if not labels:
@@ -48,9 +48,7 @@ def read_truth(path: str | os.PathLike[str], images: ImageFiles, note: Note | No
     return Truth(labels, unmatched=len(ghosts))
 
 
-def _read_table(
-    path: str | os.PathLike[str], images: ImageFiles, note: Note | None
-) -> tuple[dict[str, str], list[str]]:
+def _read_table(path: str | os.PathLike[str], images: Searched, note: Note | None) -> tuple[dict[str, str], list[str]]:
     """Label by image name from a CSV, and the paths in it that are no images of the collection."""
     find = _Finder(images)
     labels: dict[str, str] = {}
@@ -69,7 +67,7 @@ def _read_table(
     return labels, list(dict.fromkeys(ghosts))
 
 
-def _was_skipped(given: str, images: ImageFiles) -> bool:
+def _was_skipped(given: str, images: Searched) -> bool:
     """Whether the search left this image out: the label is no mistake, and the reason is told elsewhere."""
     return is_image_name(given) and posixpath.normpath(unescape_name(given)) in images.skipped
 
@@ -174,8 +172,8 @@ def _not_utf8(shown: str, line: int, either: str = "") -> str:
 class _Finder:
     """Which image a written path means: exactly, or up to spelling (slashes, ``./``, the root, Unicode form)."""
 
-    def __init__(self, images: ImageFiles) -> None:
-        self._roots = {f"{root.as_posix().rstrip('/')}/" for root in (images.root.absolute(), images.root.resolve())}
+    def __init__(self, images: Searched) -> None:
+        self._roots = {f"{root.rstrip('/')}/" for root in _roots(images)}
         self._exact = frozenset(images.names)
         spelled = [(self._spelling(name), name) for name in images.names]
         shared = Counter(key for key, _ in set(spelled))
@@ -197,8 +195,16 @@ class _Finder:
         return unicodedata.normalize("NFC", posixpath.normpath(path))
 
 
-def _ghost_message(path: str | os.PathLike[str], ghosts: Sequence[str], images: ImageFiles) -> str:
-    files = [ghost for ghost in ghosts if not is_image_name(ghost) and is_file(images.root / ghost)]
+def _roots(images: Searched) -> list[str]:
+    """How the place of the images may be spelled before a name."""
+    if isinstance(images, ImageFiles):
+        return [root.as_posix() for root in (images.root.absolute(), images.root.resolve())]
+    return [images.root]
+
+
+def _ghost_message(path: str | os.PathLike[str], ghosts: Sequence[str], images: Searched) -> str:
+    root = images.root if isinstance(images, ImageFiles) else None
+    files = [ghost for ghost in ghosts if root is not None and not is_image_name(ghost) and is_file(root / ghost)]
     if len(files) == len(ghosts):
         return f"{str(path)!r} labels {counted(len(files), 'file')} not taken for an image: {some_of(files, 3)}"
     kinds = f" ({len(files)} of them other files)" if files else ""

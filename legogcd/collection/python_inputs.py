@@ -8,12 +8,14 @@ from typing import Any
 
 from legogcd.collection.images import ImageArrays, ImageFiles, Images, Note, as_images, given_paths, is_lazy
 from legogcd.collection.label_files import read_labels
+from legogcd.collection.sources import sidecar_labels
 from legogcd.errors import UserError
 from legogcd.wording import some_of
 
 _IMAGE_COLUMNS = ("image", "img", "images", "picture", "photo")
 _PATH_COLUMNS = ("path", "file", "filename", "file_name", "filepath", "image_path")
 _LABEL_COLUMNS = ("label", "labels", "class", "category", "target", "fine_label")
+SIDECARS = "cls"  # labels that stand in .cls files beside the images
 _TARGETS = ("targets", "labels", "_labels")  # where torch's data sets keep what they label their images with
 
 
@@ -22,8 +24,9 @@ def images_and_labels(images: Any, labels: Any = None, note: Note | None = None)
 
     ``images`` may bring labels: a mapping of path → label, a DataFrame with the columns path and label, a Hugging Face
     ``Dataset`` with an image and a label column, a torch ``Dataset`` of pairs (image, label), a list of such pairs.
-    ``labels`` count before those, and may be a mapping by image name, or the path of a CSV file with the columns path
-    and label. Everything else is what `as_images` takes.
+    ``labels`` count before those, and may be a mapping by image name, the path of a CSV file with the columns path and
+    label, or ``cls`` for .cls files beside the images, as WebDataset has them. Everything else is what `as_images`
+    takes.
 
     >>> import numpy as np
     >>> images, labels = images_and_labels([(np.zeros((8, 8, 3), np.uint8), "owl")])
@@ -36,7 +39,7 @@ def images_and_labels(images: Any, labels: Any = None, note: Note | None = None)
     if isinstance(labels, str | os.PathLike):
         if not isinstance(found, ImageFiles):
             raise UserError(f"the labels are a file, {str(labels)!r}, but the images are not: give one label per image")
-        labels = read_labels(labels, found, note)
+        labels = sidecar_labels(found) if labels == SIDECARS else read_labels(labels, found, note)
     if isinstance(labels, Mapping):
         return found, _by_name(found, labels)
     if _is_table(labels):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from legogcd.collection.archives import SIDECAR
 from legogcd.collection.collection import UNLABELLED, Collection, Truth
 from legogcd.collection.group_names import check_not_reserved
-from legogcd.collection.images import ImageFiles, Images
+from legogcd.collection.images import ImageFiles, Images, Searched
 from legogcd.errors import UserError
 from legogcd.wording import counted, some_of
 
@@ -41,7 +41,7 @@ def paper_draw(n: int, share: float = 0.5) -> NDArray[np.int64]:
     return np.random.RandomState(0).choice(n, int(share * n), replace=False)
 
 
-def from_folders(images: ImageFiles, known: Sequence[str], share: float = 0.5) -> tuple[Collection, Truth]:
+def from_folders(images: Searched, known: Sequence[str], share: float = 0.5) -> tuple[Collection, Truth]:
     """Label a share of the images of the ``known`` folders; every image's first folder is its true class.
 
     The draw is the paper's: ``int(share · N)`` of the N images of the known classes, in sorted path order, without
@@ -52,20 +52,29 @@ def from_folders(images: ImageFiles, known: Sequence[str], share: float = 0.5) -
     return _drawn(images, truth, known, share)
 
 
-def from_sidecars(images: ImageFiles, known: Sequence[str] = (), share: float = 0.5) -> tuple[Collection, Truth]:
+def from_sidecars(images: Searched, known: Sequence[str] = (), share: float = 0.5) -> tuple[Collection, Truth]:
     """Labels out of the ``.cls`` files beside the images, as WebDataset has them; they are the truth as well.
 
     Without ``known`` every such label is used; with it, a share of the images of those classes, as in `from_folders`.
     """
-    truth = {name: label for name in images.names if (label := _sidecar(images.root / name))}
-    if not truth:
-        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    truth = sidecar_labels(images)
     missing = sorted(set(known) - set(truth.values()))
     if missing:
         raise UserError(f"no .cls file says {missing[0]!r}; there are: {some_of(sorted(set(truth.values())), 10)}")
     if known:
         return _drawn(images, truth, list(dict.fromkeys(known)), share)
     return from_labels(images, truth), Truth(truth)
+
+
+def sidecar_labels(images: Searched) -> dict[str, str]:
+    """What the ``.cls`` files beside the images say, by image name."""
+    if isinstance(images, ImageFiles):
+        found = {name: label for name in images.names if (label := _sidecar(images.root / name))}
+    else:
+        found = dict(images.labels)
+    if not found:
+        raise UserError(f"no image in {str(images.root)!r} has a label beside it; expected files such as 000001.cls")
+    return found
 
 
 def _sidecar(image: Path) -> str:
@@ -78,9 +87,7 @@ def _sidecar(image: Path) -> str:
         return ""
 
 
-def _drawn(
-    images: ImageFiles, truth: Mapping[str, str], known: Sequence[str], share: float
-) -> tuple[Collection, Truth]:
+def _drawn(images: Searched, truth: Mapping[str, str], known: Sequence[str], share: float) -> tuple[Collection, Truth]:
     if not 0 < share <= 1:
         raise UserError(f"the labelled share is {share}; expected more than 0 and at most 1")
     check_not_reserved(known)
@@ -147,7 +154,7 @@ def _label_value(label: Any) -> int | str | None:
     raise UserError(f"label {label!r} is neither a whole number nor a string; use -1 or None for unlabelled")
 
 
-def _match_folders(known: Sequence[str], folders: Sequence[str], root: Path) -> list[str]:
+def _match_folders(known: Sequence[str], folders: Sequence[str], root: Path | str) -> list[str]:
     """The folders that ``known`` names, in its order."""
     if not known:
         raise UserError("no known class was named; name one or more sub-folders")

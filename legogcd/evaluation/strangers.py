@@ -108,9 +108,7 @@ class Strangers:
 
     def strangers(self, distances: Floats, false_alarms: float = FALSE_ALARMS) -> NDArray[np.bool_]:
         """Which images [N] belong to no category, if ``false_alarms`` of those that do may be called strangers too."""
-        level = (1 - false_alarms) * (self.images + 1) / self.images
-        if level > 1:  # so rare a false alarm cannot be told from so few images
-            return np.zeros(len(distances), bool)
+        level = min(1, (1 - false_alarms) * (self.images + 1) / self.images)  # from few images: what is beyond them all
         return np.asarray(distances > np.quantile(self.quantiles, level))
 
 

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from legogcd.collection import as_url
 from legogcd.collection.folder_search import inside, is_image_name
 from legogcd.errors import UserError
 from legogcd.export.image_headers import only_headers, stored_size
@@ -57,6 +58,8 @@ def _check(include: Include) -> None:
 
 def _image_folder(run: Path, config: RunConfig, images: Path | None) -> Path:
     """The folder that images may be read from; absolute, so that links to them hold anywhere."""
+    if as_url(images or config.images.root or ""):
+        return trusted_root(run, config, images)  # which says why not
     noted = _noted_folder(config, images)
     if noted is None:
         raise UserError(f"{run} was made from arrays, not from image files; only --to csv can export it")

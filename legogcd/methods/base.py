@@ -28,6 +28,11 @@ class Method(nn.Module):
     predicts_while_training: ClassVar[bool] = True  # False: `finish` must come first
     logits_are_cosines: ClassVar[bool] = False  # to prototypes that were learned from the images
 
+    @property
+    def settles(self) -> bool:
+        """Whether `finish` has something to do though the method predicts already; it then gets averaged features."""
+        return False
+
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
         """features [2, B, D] of two views, labels [B] (-1 = unlabelled), index [B] in the collection."""
         raise TypeError(f"{type(self).__name__} does not train")

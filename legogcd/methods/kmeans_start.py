@@ -8,6 +8,8 @@ from legogcd.clustering import directions, semi_supervised_kmeans, starts_for
 from legogcd.clustering.kmeans.seeding import Draws
 from legogcd.methods.labelled_means import labelled_means
 
+_ENOUGH = 8  # labelled images whose mean is taken for the middle of their class
+
 
 def kmeans_centers(
     features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int, known_share: float = 0.0
@@ -15,7 +17,9 @@ def kmeans_centers(
     """One center per class [K, D] among the features' directions; labels are classes 0..n_known−1, the others are -1.
 
     Known ones are the means of their labelled images, new ones lie where semi-supervised k-means finds groups when at
-    least ``known_share`` of the unlabelled images have to be of known classes; so do known ones without a label.
+    least ``known_share`` of the unlabelled images have to be of known classes; so do known ones without a label. One or
+    two labelled images say what a class is called, not where its middle is: with fewer than eight, the fewer there are
+    the more the center that k-means found around them counts.
 
     >>> features = np.array([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
     >>> kmeans_centers(features, np.array([-1, -1, 0, -1]), n_classes=2, n_known=1, seed=0)
@@ -24,8 +28,10 @@ def kmeans_centers(
     """
     centers = held_centers(features, labels, n_classes, n_known, seed, known_share=known_share)  # [K, D]
     labelled = labels >= 0
-    present = np.unique(labels[labelled])
-    centers[present] = labelled_means(directions(features[labelled]), labels[labelled], present)
+    present, counts = np.unique(labels[labelled], return_counts=True)
+    means = labelled_means(directions(features[labelled]), labels[labelled], present)
+    trust = np.minimum(1.0, counts / _ENOUGH)[:, None]
+    centers[present] = trust * means + (1 - trust) * centers[present]
     return torch.from_numpy(centers)
 
 

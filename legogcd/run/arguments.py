@@ -6,17 +6,22 @@ from pathlib import Path
 from legogcd.collection.archives import is_archive
 from legogcd.collection.collection import more_labelled
 from legogcd.collection.label_files import labels_in
+from legogcd.collection.object_store import as_url
+from legogcd.collection.python_inputs import SIDECARS
 from legogcd.errors import UserError
 from legogcd.run.options import LabelOptions, RunOptions
 
 FOLDERS = "folders"  # what --labels says where the folders' names are the labels
-SIDECARS = "cls"  # where they stand in .cls files beside the images
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
 """Endings of the tables that are written."""
 
+PARTS_SUFFIX = ".parts"  # a folder of Parquet files
+
 
 def check_images(images: Path, single: bool = False) -> None:
-    """Refuse what is no folder of images, no archive and, unless a ``single`` file will do, no image."""
+    """Refuse what is no folder of images, no archive, no URL and, unless a ``single`` file will do, no image."""
+    if as_url(images):
+        return  # what is there is seen when it is listed
     if not images.exists():
         raise UserError(f"the image folder {str(images)!r} does not exist")
     if not (images.is_dir() or single or is_archive(images)):
@@ -60,9 +65,14 @@ def check_run(run: Path) -> None:
 
 def check_table(out: Path, overwrite: bool = True) -> None:
     """Refuse a table whose ending says nothing, that cannot be written, or that would take the place of another."""
-    if out.suffix.lower() not in TABLE_SUFFIXES:
-        raise UserError(f"--out {out}: expected a file that ends in {', '.join(TABLE_SUFFIXES)}")
-    if out.is_dir():
+    parts = out.suffix.lower() == PARTS_SUFFIX
+    if out.suffix.lower() not in TABLE_SUFFIXES and not parts:
+        raise UserError(
+            f"--out {out}: expected a file that ends in {', '.join(TABLE_SUFFIXES)}, or a folder that ends in .parts"
+        )
+    if parts and out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; a table in parts is a folder")
+    if out.is_dir() and not parts:
         raise UserError(f"--out {out} is a folder; give a file")
     if out.exists() and not overwrite:
         raise UserError(f"--out {out} is there already; give another name, or --overwrite to replace it")

@@ -97,9 +97,9 @@ def table(results: Sequence[Result]) -> str:
 
 
 def screen_table(results: Sequence[Result]) -> str:
-    """The same for a terminal of 80 columns."""
-    heads = ("method", "epochs", "seeds", "All", "Old", "New", "forgot", "seconds", "memory")
-    rows = [heads, *_rows(results)]
+    """The same for a terminal of 80 columns, without the numbers of epochs and seeds."""
+    heads = ("method", "All", "Old", "New", "forgot", "seconds", "memory")
+    rows = [heads, *((method, *cells) for method, _, _, *cells in _rows(results))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ([cell.rjust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
     return "".join(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from legogcd.clustering import directions
-from legogcd.collection import UNLABELLED, Collection, ImageFiles, Images
+from legogcd.collection import UNLABELLED, Collection, ImageArrays, Images
 from legogcd.collection.differences import CollectionRecord
 from legogcd.display import Quiet
 from legogcd.errors import UserError
@@ -166,7 +166,7 @@ class Prepared:
         """Why files beside the images, and images, were left out."""
         images = self.job.collection.images
         aside = dict.fromkeys(sorted(self.job.set_aside & {*images.names}), SET_ASIDE)
-        return {**(images.skipped if isinstance(images, ImageFiles) else {}), **self.unreadable, **aside}
+        return {**({} if isinstance(images, ImageArrays) else images.skipped), **self.unreadable, **aside}
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class Prepared:
             known=collection.known,
             estimated=job.estimated,
             images=ImagesRecord(
-                root=str(images.root) if isinstance(images, ImageFiles) else None,
+                root=None if isinstance(images, ImageArrays) else str(images.root),
                 count=len(collection) + len(self.rest),
                 trained_on=len(collection) if len(self.rest) else None,
                 labelled=int(collection.labelled.sum()),

@@ -5,20 +5,21 @@ from pathlib import Path
 
 from legogcd.collection import (
     Collection,
-    ImageFiles,
+    Searched,
     Truth,
-    find_images,
     from_folders,
     from_labels,
     from_sidecars,
+    images_at,
     read_labels,
     read_truth,
     unlabelled,
 )
 from legogcd.collection.differences import CollectionRecord, what_differs
 from legogcd.collection.folder_search import NO_RAW_READER
+from legogcd.collection.python_inputs import SIDECARS
 from legogcd.errors import UserError
-from legogcd.run.arguments import FOLDERS, SIDECARS, check_labels
+from legogcd.run.arguments import FOLDERS, check_labels
 from legogcd.run.backbone_choice import Ask, with_chosen_backbone
 from legogcd.run.categories import confirmed_labels, current
 from legogcd.run.config import read_config
@@ -38,7 +39,7 @@ def open_job(
     from_run: Path | None = None,
     ask: Ask | None = None,
 ) -> tuple[Job, Truth | None]:
-    """A job on the images of a folder or archive, and the truth; its number of classes is known, or ``auto``.
+    """A job on the images of a folder, an archive or a URL, and the truth; its number of classes is known, or ``auto``.
 
     ``ask`` is asked whether a backbone may be downloaded, where the options leave the choice to us.
     """
@@ -59,8 +60,8 @@ def open_job(
     return Job(collection, options.changed(n_classes=n_classes), images.resolve().name, set_aside), truth
 
 
-def _find(images: Path, cache: Path | None, note: Note) -> ImageFiles:
-    found = find_images(images, cache, note)
+def _find(images: Path, cache: Path | None, note: Note) -> Searched:
+    found = images_at(images, cache, note)
     if found.ignored:
         note(f"{counted(found.ignored, 'file')} passed over: not an image by name")
     unread = [name for name, reason in found.skipped.items() if reason == NO_RAW_READER]
@@ -69,7 +70,7 @@ def _find(images: Path, cache: Path | None, note: Note) -> ImageFiles:
     return found
 
 
-def _labelled(found: ImageFiles, labels: LabelOptions, note: Note) -> tuple[Collection, Truth | None]:
+def _labelled(found: Searched, labels: LabelOptions, note: Note) -> tuple[Collection, Truth | None]:
     """The images with the labels of a file or of their folders."""
     assert labels.labels is not None
     truth = _truth(found, labels, note)
@@ -81,7 +82,7 @@ def _labelled(found: ImageFiles, labels: LabelOptions, note: Note) -> tuple[Coll
     return collection, truth or own_truth
 
 
-def _next_round(found: ImageFiles, labels: LabelOptions, run: Path, note: Note) -> tuple[Collection, Truth | None]:
+def _next_round(found: Searched, labels: LabelOptions, run: Path, note: Note) -> tuple[Collection, Truth | None]:
     """The images with the labels a run was given and those confirmed in it; a labels file may add to them."""
     there, confirmed = set(found.names), confirmed_labels(run)
     gone = len(confirmed.keys() - there)
@@ -103,7 +104,7 @@ def _set_aside(run: Path) -> frozenset[str]:
     return frozenset(now["path"][now["status"] == "rejected"]) | {*read_config(run).images.set_aside}
 
 
-def _changed_since(found: ImageFiles, run: Path, names: Set[str]) -> list[str]:
+def _changed_since(found: Searched, run: Path, names: Set[str]) -> list[str]:
     """How the files of some images differ from what they were when a run began, in words."""
     if not (run / COLLECTION).is_file():
         return []
@@ -113,7 +114,7 @@ def _changed_since(found: ImageFiles, run: Path, names: Set[str]) -> list[str]:
     return [difference.sentence for difference in what_differs(then.digests(), today, then)]
 
 
-def _truth(found: ImageFiles, labels: LabelOptions, note: Note) -> Truth | None:
+def _truth(found: Searched, labels: LabelOptions, note: Note) -> Truth | None:
     if labels.truth is None:
         return None
     truth = read_truth(labels.truth, found, note)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from legogcd.clustering import starts_for
-from legogcd.collection import UNLABELLED, Collection, find_images
+from legogcd.collection import UNLABELLED, Collection, images_at
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run.job import Job, Prepared, prepare
@@ -74,7 +74,7 @@ class Plan:
 
 def assumed_job(images: Path, options: RunOptions) -> Job:
     """A job without labels: half of the classes count as known and half of the images as labelled."""
-    found = find_images(images)
+    found = images_at(images)
     n_classes = options.n_classes
     if not isinstance(n_classes, int):
         n_classes = min(ASSUMED_CLASSES, max(2, len(found) // 2))

@@ -1,5 +1,6 @@
 """A finished run on other images, batch by batch; nothing but the current batch is in memory."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,17 @@ import torch
 from legogcd.clustering.candidates import candidate_groups
 from legogcd.collection import UNLABELLED, Images
 from legogcd.display import Quiet
+from legogcd.errors import UserError
 from legogcd.evaluation.collapse import collapse_of_table
 from legogcd.evaluation.strangers import FALSE_ALARMS
+from legogcd.run.arguments import PARTS_SUFFIX, check_table
 from legogcd.run.categories import Categories
 from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
+from legogcd.run.folder import EDITS
+from legogcd.run.manifest import read_manifest
 from legogcd.run.model import Model, load_run
+from legogcd.run.prediction_parts import FEATURES, PartEngine, Parts, completed, here, keep_parts
 from legogcd.run.prediction_tables import STRANGER_GROUP, open_table
 from legogcd.vision.features import stored_states
 from legogcd.vision.views.opening import ViewStorage, open_views
@@ -40,6 +46,12 @@ class Predicted:
     strangers: int | None = None  # None: the run cannot tell
     groups: int | None = None  # of strangers, where that was asked for
     unreadable: dict[str, str] = field(default_factory=dict)
+
+    def count(self, table: pd.DataFrame, unreadable: dict[str, str]) -> None:
+        """Another part, and what of it could not be read."""
+        self.unreadable |= unreadable
+        if len(table):
+            self.add(table)
 
     def add(self, table: pd.DataFrame) -> None:
         self.counts.update(table["status"])
@@ -129,50 +141,89 @@ def predict_run(
     device: str = "auto",
     threads: int | None = None,
     display: Quiet | None = None,
+    engine: PartEngine = here,
 ) -> Predicted:
-    """Sort other images with the model of a finished run into a table, CSV, JSON lines or Parquet by ``out``'s ending.
+    """Sort other images with the model of a finished run into a table: CSV, JSON lines or Parquet by ``out``'s ending,
+    or a folder of Parquet files where it is ``.parts``.
 
-    The table appears when it is whole. ``unsure_below`` replaces the threshold that was found on held-out labels;
-    ``false_alarms`` is the share of images of the run's categories that may be called strangers. With
-    ``group_strangers`` the column stranger_group has candidate groups of them; the table is in memory then.
+    The table appears when it is whole; a prediction that was stopped goes on with the same arguments.
+    ``unsure_below`` replaces the threshold that was found on held-out labels; ``false_alarms`` is the share of images
+    of the run's categories that may be called strangers. With ``group_strangers`` the column stranger_group has
+    candidate groups of them; the table is in memory then. ``engine`` makes the parts.
     """
-    display, found = display or Quiet(), Predicted()
-    with open_table(out, group_strangers) as write:
-        collapsed = run_collapsed(run)
-        if collapsed:
-            display.warn(f"in {run} {collapsed}")
-        predictor = open_predictor(
-            run,
-            unsure_below=unsure_below,
-            false_alarms=false_alarms,
-            backbone=backbone,
-            device=device,
-            threads=threads,
-        )
-        if predictor.model.strangers is None:
-            display.warn(NO_STRANGERS)
-        held: list[tuple[pd.DataFrame, np.ndarray]] = []
-        with display.counting("sorting images", len(images)) as progress:
-            for table, features in predictor.batches(images, found.unreadable):
-                found.add(table)
-                if group_strangers:
-                    held.append((table, features[table["stranger"].fillna(False).to_numpy(bool)]))
-                else:
-                    write(table)
-                progress(sum(found.counts.values()) + len(found.unreadable))
-        if held:
-            grouped, found.groups = _with_groups(held)
+    display = display or Quiet()
+    check_table(out)
+    if group_strangers and out.suffix.lower() == PARTS_SUFFIX:
+        raise UserError(f"--group-strangers needs a table in one file, not {out.name}")
+    collapsed = run_collapsed(run)
+    if collapsed:
+        display.warn(f"in {run} {collapsed}")
+    predictor = open_predictor(
+        run,
+        unsure_below=unsure_below,
+        false_alarms=false_alarms,
+        backbone=backbone,
+        device=device,
+        threads=threads,
+    )
+    if predictor.model.strangers is None:
+        display.warn(NO_STRANGERS)
+    question = {"run": _digests(run), "unsure_below": unsure_below, "false_alarms": false_alarms}
+    gpu = predictor.model.runtime.device.type == "cuda"
+    parts = Parts(images, predictor.batches, question, group_strangers, gpu)
+    try:
+        with (
+            display.counting("sorting images", len(images)) as progress,
+            completed(parts, out, progress, display.note, engine) as folder,
+        ):
+            return _joined(parts, folder, out)
+    except OSError as error:
+        raise UserError(f"cannot write {str(out)!r}: {error.strerror}") from None
+
+
+def _digests(run: Path) -> dict[str, Any]:
+    """What a run's answers depend on: what it learned, and what was decided since."""
+    edits = run / EDITS
+    return {**read_manifest(run), EDITS: hashlib.sha256(edits.read_bytes()).hexdigest() if edits.exists() else ""}
+
+
+def _joined(parts: Parts, folder: Path, out: Path) -> Predicted:
+    """The parts as the one table that was asked for."""
+    found = Predicted()
+    if out.suffix.lower() == PARTS_SUFFIX:
+        for shard in parts.shards:
+            found.count(*parts.read(folder, shard))
+        keep_parts(folder, out, parts.shards)
+        return found
+    held: list[tuple[pd.DataFrame, np.ndarray]] = []
+    with open_table(out, parts.grouped) as write:
+        for shard in parts.shards:
+            table, unreadable = parts.read(folder, shard)
+            found.count(table, unreadable)
+            if parts.grouped:
+                features = [np.asarray(row, np.float32) for row in table.pop(FEATURES) if row is not None]
+                held.append((table, np.stack(features) if features else np.zeros((0, 1), np.float32)))
+            else:
+                write(table)
+        if sum(found.counts.values()) and held:
+            grouped, found.groups = with_groups(held)
             write(grouped)
     return found
 
 
-def _with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
+def called_strangers(table: pd.DataFrame) -> np.ndarray:
+    """Which rows of a table [n] are strangers; none where the run cannot tell."""
+    return table["stranger"].fillna(False).to_numpy(bool)
+
+
+def with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:
     """Tables as one, with candidate groups of the strangers, whose features were held; and how many groups."""
     table = pd.concat([each for each, _ in held], ignore_index=True)
-    groups = candidate_groups(np.concatenate([features for _, features in held]))
+    strange = [features for _, features in held if len(features)]
+    groups = candidate_groups(np.concatenate(strange)) if strange else np.zeros(0, np.int64)
     names = np.array([None, *(f"stranger-{number + 1:03d}" for number in range(groups.max(initial=-1) + 1))], object)
     table[STRANGER_GROUP] = None
-    table.loc[table["stranger"].fillna(False).astype(bool), STRANGER_GROUP] = names[groups + 1]
+    table.loc[called_strangers(table), STRANGER_GROUP] = names[groups + 1]
     return table, len(names) - 1
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +14,7 @@ from legogcd.run.arguments import TABLE_SUFFIXES, check_table
 
 Write = Callable[[pd.DataFrame], None]
 STRANGER_GROUP = "stranger_group"
-_COLUMNS = {  # and their types by Arrow's names
+COLUMN_TYPES = {  # and their types by Arrow's names
     "path": "string",
     "category": "string",
     "status": "string",
@@ -51,7 +52,7 @@ def _json_lines(path: Path, columns: Columns) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="") as file:
 
         def write(table: pd.DataFrame) -> None:
-            _named(table)[list(columns)].to_json(file, orient="records", lines=True, force_ascii=False)
+            named(table)[list(columns)].to_json(file, orient="records", lines=True, force_ascii=False)
 
         yield write
 
@@ -61,16 +62,23 @@ def _parquet(path: Path, columns: Columns) -> Iterator[Write]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
+    schema = arrow_schema(columns)
     with pq.ParquetWriter(path, schema) as writer:
 
         def write(table: pd.DataFrame) -> None:
-            writer.write_table(pa.Table.from_pandas(_named(table), schema, preserve_index=False))
+            writer.write_table(pa.Table.from_pandas(named(table), schema, preserve_index=False))
 
         yield write
 
 
-def _named(table: pd.DataFrame) -> pd.DataFrame:
+def arrow_schema(columns: Columns) -> Any:
+    """Columns as Arrow has them."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with names as text that UTF-8 can hold, as CSV files have them."""
     return table.assign(path=table["path"].map(escape_name))
 
@@ -87,7 +95,7 @@ def open_table(out: Path, grouped: bool = False) -> Iterator[Write]:
     With ``grouped`` there is one more column, the strangers' groups.
     """
     check_table(out)
-    columns = _COLUMNS | ({STRANGER_GROUP: "string"} if grouped else {})
+    columns = COLUMN_TYPES | ({STRANGER_GROUP: "string"} if grouped else {})
     try:
         with replacing(out) as temporary, FORMATS[out.suffix.lower()](temporary, columns) as write:
             yield write

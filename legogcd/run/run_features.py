@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from legogcd.collection import ImageFiles
+from legogcd.collection import Searched
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run.config import RunConfig
@@ -29,23 +29,29 @@ class RunFeatures:
 
 
 def run_features(
-    model: Model, config: RunConfig, files: ImageFiles, cache: Path | None = None, display: Quiet | None = None
+    model: Model,
+    config: RunConfig,
+    files: Searched,
+    cache: Path | None = None,
+    display: Quiet | None = None,
+    chosen: np.ndarray | None = None,
 ) -> RunFeatures:
-    """Features of a run's images ``files``, in the order of its predictions.csv.
+    """Features of a run's images ``files``, in the order of its predictions.csv, or of those at ``chosen`` places.
 
     The views that the run kept serve as long as they are there, whatever became of the images.
     """
     display = display or Quiet()
     found = _kept(config, files.names, ViewStorage(cache=cache).folder, display.warn)
     if found is None:
-        return _encoded(model, files, display)
+        return _encoded(model, files if chosen is None else files.subset(chosen), display)
     kept, rows = found
+    rows = rows if chosen is None else rows[torch.from_numpy(chosen)]
     display.note(f"using kept views in {kept.folder}")
     states = stored_states(kept, rows, model.runtime.device)
     return RunFeatures(stacked(batch.features for batch in model.features(states)))
 
 
-def _encoded(model: Model, files: ImageFiles, display: Quiet) -> RunFeatures:
+def _encoded(model: Model, files: Searched, display: Quiet) -> RunFeatures:
     batches: list[torch.Tensor] = []
     unreadable: dict[str, str] = {}
     done = 0

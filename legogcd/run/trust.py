@@ -6,14 +6,16 @@ they are taken only from the user, who names them. Names of images must stay bel
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_state_path
 
-from legogcd.collection import ImageFiles, inside
+from legogcd.collection import ImageFiles, Searched, as_url, inside
 from legogcd.collection.folder_search import OutsideError
+from legogcd.collection.object_store import find_objects
 from legogcd.errors import UnreadableImage, UserError
 from legogcd.files import parse_json
 from legogcd.run.config import RunConfig
@@ -50,11 +52,34 @@ def trusted_root(run: Path, config: RunConfig, images: Path | None) -> Path:
     """The folder with a run's images: the one the user names as ``images``, else that of a run made here."""
     if images is None and config.images.root is None:
         raise UserError("the run's images were given from Python; say with --images in which folder they are")
-    root = images or next((Path(e["root"]) for e in _notes(run) if e["named"] == config.images.root), None)
-    if root is None:
-        raise UserError(f"{str(run)!r} was not made here (or was moved); name the folder of its images with --images")
+    root = images or _noted_root(run, config)
+    if as_url(root):
+        raise UserError(
+            f"the run's images are at {as_url(root)}, where only `legogcd report` and `predict` read them; name a "
+            "folder with a copy of them with --images"
+        )
     if not root.is_dir():
         raise UserError(f"the image folder {str(root)!r} does not exist; say with --images where the images are now")
+    return root
+
+
+def run_images(run: Path, config: RunConfig, images: Path | None, names: Sequence[str]) -> Searched:
+    """A run's images by their names, in the folder or at the URL that the user names, or of a run made here."""
+    url = as_url(images) if images is not None else _noted_url(run, config)
+    if url:
+        return find_objects(url).named(tuple(names))
+    return FilesBelow(trusted_root(run, config, images), tuple(names))
+
+
+def _noted_url(run: Path, config: RunConfig) -> str | None:
+    return as_url(_noted_root(run, config)) if config.images.root is not None else None
+
+
+def _noted_root(run: Path, config: RunConfig) -> Path:
+    """Where a run that was made here has its images."""
+    root = next((Path(e["root"]) for e in _notes(run) if e["named"] == config.images.root), None)
+    if root is None:
+        raise UserError(f"{str(run)!r} was not made here (or was moved); name the folder of its images with --images")
     return root
 
 
@@ -92,7 +117,7 @@ def _entry(run: Path, root: str | Path | None, backbone: str | None) -> dict[str
     return {
         "run": str(run.resolve()),
         "named": None if root is None else str(root),  # as config.json has it
-        "root": None if root is None else str(Path(root).resolve()),
+        "root": None if root is None else as_url(root) or str(Path(root).resolve()),
         "backbone": backbone,
     }
 

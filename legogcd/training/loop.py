@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
@@ -66,6 +67,29 @@ class Learner:
 
         return self.processes.in_turns(made, [len(part) for part in parts])
 
+    def averaged_features(self, views: LabelledViews, positions: np.ndarray) -> np.ndarray:
+        """The mean direction [N, D] of all kept views of some images; of the evaluation views where none are kept."""
+        rows, source = views.rows[torch.from_numpy(positions)], views.source
+        if not isinstance(source, KeptViews):
+            return self.features(views, positions)
+        parts = torch.split(rows, EVALUATION_BATCH)
+
+        def made(places: Sequence[int]) -> Iterator[Tensor]:
+            return (self._mean_direction(source, parts[place]) for place in places)
+
+        return stacked(self.processes.in_turns(made, [len(part) for part in parts]))
+
+    @torch.no_grad()
+    def _mean_direction(self, source: KeptViews, rows: Tensor) -> Tensor:
+        self.tail.eval()
+        total = torch.zeros(())
+        for slot in range(1 + source.n_views):
+            state = on_device(source.states(rows, torch.full_like(rows, slot)), self.compute.device)
+            with self.compute.autocast():
+                found = self.tail(state)
+            total = total.to(found.device) + functional.normalize(found.float(), dim=-1)
+        return total / (1 + source.n_views)
+
     def features(self, views: LabelledViews, positions: np.ndarray | None = None) -> np.ndarray:
         """The evaluation views' features [N, D], of all images or of those at some positions."""
         chosen = None if positions is None else torch.from_numpy(positions)
@@ -78,9 +102,10 @@ class Learner:
         chosen: np.ndarray,
         labels: np.ndarray,
         seed: int,
+        averaged: bool = False,
     ) -> None:
         """Let the method decide, once for all processes, from features and labels of the chosen images."""
-        found = self.features(views, chosen)
+        found = self.averaged_features(views, chosen) if averaged else self.features(views, chosen)
         if self.processes.first:
             decide(found, labels[chosen], seed)
         self.processes.share(self.method)
@@ -116,9 +141,9 @@ def train(
 
     def after(metrics: Metrics) -> None:
         ready = method.predicts_while_training
-        if not ready and metrics["epoch"] == recipe.epochs:
+        if metrics["epoch"] == recipe.epochs and (method.settles or not ready):
             chosen = clustering_images(views.labels.numpy(), seed)
-            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed)
+            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed, averaged=method.settles)
             ready = True
         if score is not None and ready:
             metrics |= score(learner.predict(views))

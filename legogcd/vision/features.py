@@ -54,7 +54,7 @@ def stored_states(source: ViewSource, rows: Tensor, device: torch.device) -> Ite
     """States of the evaluation views of ``rows`` [N] in a source; kept ones are fetched while others are used."""
 
     def fetched() -> Iterator[StateBatch]:
-        for batch in torch.split(rows, EVALUATION_BATCH):
+        for batch in torch.split(rows, EVALUATION_BATCH) if len(rows) else ():  # no tail need bear an empty one
             yield StateBatch(batch.tolist(), on_device(source.evaluation(batch), device), {})
 
     return ahead(fetched()) if isinstance(source, KeptViews) else fetched()

@@ -190,7 +190,7 @@ def test_labels_of_images_that_are_not_there(discover, pictures: Path, tmp_path:
 
 
 def test_contradictory_counts(discover, pictures: Path, labels: Path) -> None:
-    is_one_line(discover(pictures, "--labels", labels, "--classes", 1), "1 classes")
+    is_one_line(discover(pictures, "--labels", labels, "--classes", 1), "only 1 were asked for")
     is_one_line(discover(pictures, "--labels", labels, "--classes", 500), "500 classes", "32 images")
     is_one_line(discover(pictures, "--labels", labels), "--classes is needed")
     three = "blue,green,red"

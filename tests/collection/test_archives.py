@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from legogcd.collection import archives, as_images, find_images, from_sidecars
+from legogcd.collection import archives, as_images, find_images, from_sidecars, images_and_labels
 from legogcd.errors import UserError
 from legogcd.run.cache import kept_things, prune
 
@@ -133,6 +133,7 @@ def test_webdataset_shards_bring_their_labels(tmp_path: Path) -> None:
     assert (collection.known, collection.labels.tolist()) == (("0", "1", "2"), [0, 1, 2, 0, 1, 2])
     collection, truth = from_sidecars(images, ["0", "1"], share=0.5)
     assert (collection.n_known, int(collection.labelled.sum()), truth.n_classes(collection)) == (2, 2, 3)
+    assert images_and_labels(images.root, "cls")[1] == ["0", "1", "2"] * (len(images) // 3)
     with pytest.raises(UserError, match=r"no \.cls file says 'x'"):
         from_sidecars(images, ["x"])
 

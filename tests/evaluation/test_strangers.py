@@ -102,8 +102,8 @@ def test_false_alarms_are_as_rare_as_was_said_where_classes_are_small() -> None:
     assert 0.035 < np.mean(held_apart) < 0.055
 
 
-def test_too_few_images_cannot_promise_a_rare_false_alarm() -> None:
+def test_of_few_images_what_is_beyond_them_all_is_a_stranger() -> None:
     usual = usual_distances(np.arange(30.0))
     assert usual is not None
-    assert usual.strangers(np.array([1e9]), 0.05).tolist() == [True]
-    assert usual.strangers(np.array([1e9]), 0.01).tolist() == [False]
+    for rate in (0.0, 0.01, 0.03):
+        assert usual.strangers(np.array([28.9, 29.0, 29.1]), rate).tolist() == [False, False, True]

@@ -7,6 +7,7 @@ from test_known_share import mixture
 from test_whitening import sample
 
 from legogcd.errors import UserError
+from legogcd.evaluation import clustering_accuracy
 from legogcd.methods import ParametricRecipe, build_method, choose_recipe, default_recipe
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.legogcd_plus import LegoGCDPlus, LegoGCDPlusRecipe
@@ -102,3 +103,15 @@ def test_without_a_whitening_it_starts_as_legogcd_does() -> None:
         method.start(features, labels, seed=0)
     assert ours.prototypes.weight.equal(plain.prototypes.weight)
     assert ours.prior.expectation.mean is None
+
+
+def test_it_settles_where_classes_are_among_trained_features() -> None:
+    trained, labels, classes = sample(5, nuisance=0.2)  # training has told pose from kind
+    recipe = LegoGCDPlusRecipe(whitened_dim=5, settle=True, **SMALL)
+    method = build_method("legogcd+", dim=12, n_classes=6, n_known=3, recipe=recipe)
+    assert method.settles
+    method.finish(trained, labels, seed=0)
+    predicted = method.logits(torch.from_numpy(trained)).argmax(1).numpy()
+    assert clustering_accuracy(classes, predicted, n_known=3).all == 1
+    assert not build_method("legogcd+", 12, 6, 3, recipe.with_settings({"settle": False})).settles
+    assert not build_method("legogcd+", 12, 6, 3, recipe.with_settings({"start": "random"})).settles

@@ -261,5 +261,10 @@ def test_strangers_that_look_alike_are_candidates_for_a_category() -> None:
     assert [finding.values for finding in found] == [(8, 8), (5, 5)]
     assert [finding.groups for finding in found] == [(0,), (1,)]
     assert [{int(kind[row]) for row in finding.images} for finding in found] == [{2}, {3}]
+    apart = np.random.default_rng(1).normal(size=(6, 5))
+    odd = np.concatenate([units[kind < 2], directions(apart)])
+    rest = np.concatenate([put[kind < 2], np.zeros(6, int)])
+    strange = np.repeat([0.5, 0.99], [60, 6])
+    assert strangers(replace(grouped(rest, sure(rest, 2), 1), strangeness=strange), odd) == [], "all of their own kind"
     labelled = replace(images, strangeness=strangeness, labelled=kind == 2)
     assert [finding.values for finding in strangers(labelled, units)] == [(5, 5)], "what has a label is no stranger"

@@ -1,12 +1,17 @@
 """Groups as cards: named, merged, split, confirmed and set aside, by mouse and by keys, and all of it taken back."""
 
-import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from browser_pages import Tab, log
+import numpy as np
+from browser_pages import Tab, log, serving
 from patience import until
 
+from legogcd.review.kept import VOTES, Kept
 from legogcd.review.workspace import Location
+from legogcd.run.categories import current
 
 
 def nameless(tab: Tab) -> list[str]:
@@ -109,25 +114,32 @@ def test_cards_are_sorted_and_named_ones_hidden(tab: Tab) -> None:
     until(lambda: sorted(names.all_inner_texts()), nameless(tab))
 
 
-def test_a_suggested_name_says_its_source_and_is_accepted_with_one_key(tab: Tab, location: Location) -> None:
-    page, group = tab.page, nameless(tab)[0]
-
-    def suggest(route: Any) -> None:
-        state = route.fetch().json()
-        for found in state["groups"]:
-            if found["id"] == group:
-                found["suggestion"] = {"name": "scarlet", "source": "a list of colors", "share": 0.61}
-        route.fulfill(body=json.dumps(state), content_type="application/json")
-
-    page.route("**/api/state", suggest)
-    page.reload()
-    tab.card(group).get_by_text("61 % of a vote, a list of colors").wait_for()
-    assert log(location) == []
-    tab.card(group).focus()
-    page.keyboard.press("a")
-    tab.said("scarlet")
-    assert log(location)[0]["name"] == "scarlet"
-    page.unroute_all(behavior="wait")
+def test_suggested_names_say_their_source_and_are_accepted_with_one_key(
+    chromium: Any, location: Location, tmp_path: Path
+) -> None:
+    """Two groups whose images are most often taken for the same: the one with more of the vote gets the name."""
+    table = current(location.run)
+    sizes = table["category"][table["status"] == "novel"].value_counts()
+    first, second = sizes.index[:2]
+    kept = Kept(location.run, location.cache)
+    shutil.copytree(kept.folder, tmp_path / "cache" / kept.folder.name)
+    likely = np.where(table["category"] == first, 0.61, np.where(table["category"] == second, 0.5, 0.0))
+    votes = {"classes": np.tile([0, 1], (32, 1)), "weights": np.stack([likely, np.full(32, 0.3)], 1)}
+    names = {"vocabulary": ["scarlet", "blush", "blue"], "source": "a list of colors"}
+    Kept(location.run, tmp_path / "cache").save(VOTES, votes, names)
+    with serving(replace(location, cache=tmp_path / "cache")) as address:
+        context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        tab = Tab(context.new_page(), address).open()
+        tab.card(first).get_by_text("61 % of a vote, a list of colors").wait_for()
+        tab.card(second).get_by_role("button", name="Name it blush, as suggested").wait_for()
+        assert log(location) == []
+        tab.card(first).focus()
+        tab.page.keyboard.press("a")
+        tab.said("scarlet")
+        assert log(location)[0]["name"] == "scarlet"
+        tab.card("scarlet").wait_for()
+        tab.close()
+        context.close()
 
 
 def test_hostile_names_are_text(tab: Tab) -> None:

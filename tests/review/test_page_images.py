@@ -54,6 +54,30 @@ def test_shift_takes_a_range_a_drag_paints_and_keys_do_the_same(tab: Tab) -> Non
     until(tab.selected, order[:3])
 
 
+def test_a_finger_taps_to_select_and_held_still_it_paints(chromium: Any, address: str) -> None:
+    context = chromium.new_context(viewport={"width": 600, "height": 800}, has_touch=True, reduced_motion="reduce")
+    tab = Tab(context.new_page(), address).open()
+    group = max(tab.groups().values(), key=lambda found: found["size"])["id"]
+    tiles, order = tab.look_at(group), tab.order(group)
+    until(tab.shown, order)
+    tiles.nth(5).tap()
+    until(tab.selected, [order[5]])
+    fingers = context.new_cdp_session(tab.page)
+
+    def touch(kind: str, place: int | None = None) -> None:
+        frame = tiles.nth(place).bounding_box() if place is not None else None
+        points = [{"x": frame["x"] + 20, "y": frame["y"] + 20}] if frame else []
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0)
+    until(tab.selected, [order[0], order[5]])
+    touch("touchMove", 2)
+    touch("touchEnd")
+    until(tab.selected, [*order[:3], order[5]])
+    tab.close()
+    context.close()
+
+
 def test_full_size_goes_to_the_next_and_more_like_these_come_from_all_groups(tab: Tab) -> None:
     page = tab.page
     tiles, order = tab.look_at("blue"), tab.order("blue")

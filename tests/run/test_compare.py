@@ -1,6 +1,7 @@
 """``legogcd compare``: several methods on one collection, one cache, one table, one picture."""
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,9 +46,16 @@ def test_methods_are_compared_in_one_table_and_one_picture(compare: RunCLI, tmp_
     ]
     assert all(float(row["seconds"]) > 0 and int(row["peak_memory"]) > 10_000_000 for row in rows)
     assert [row["settings"] for row in rows[:2]] == ["", "projector_hidden=16"]  # k-means has no projector
-    printed = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("|")]
-    assert printed == ["method", "---", "kmeans", "simgcd"]
-    assert (tmp_path / "compared" / "table.md").read_text() in done.stdout
+    shown = done.stdout.split("\n\n")[1].splitlines()
+    kept = (tmp_path / "compared" / "table.md").read_text().splitlines()
+    assert [line.split()[0] for line in shown[:3]] == ["method", "kmeans", "simgcd"]
+    assert [line.split("|")[1].strip() for line in kept] == ["method", "---", "kmeans", "simgcd"]
+    for line, row in zip(shown[1:3], kept[2:], strict=True):
+        method, _, _, *cells = row.strip("| ").split(" | ")
+        assert line.split() == " ".join([method, *cells]).split()
+    assert max(map(len, shown)) <= 80
+    assert "run 4 of 4: simgcd, seed 1" in done.stderr
+    assert re.search(r"\n4 runs in (\d+ seconds|\d+ minutes)\n", done.stderr)
     with Image.open(tmp_path / "compared" / "comparison.png") as picture:
         assert picture.width > 500
     again = compare(*arguments)

@@ -79,18 +79,16 @@ def test_predict_calls_strangers_what_looks_like_no_category(finished: tuple[Pat
 
 
 def test_the_rate_of_false_alarms_is_the_users(finished: tuple[Path, Path, Path], tmp_path: Path, run_cli: Run) -> None:
-    run, _, photos = finished
-    shares = []
+    run, inbox, _ = finished
+    out, shares = tmp_path / "table.csv", []
     for rate in (0.05, 0.4):
-        done = run_cli("predict", run, photos, "--out", tmp_path / "own.csv", "--false-alarms", rate, "--overwrite")
+        done = run_cli("predict", run, inbox, "--out", out, "--false-alarms", rate, "--overwrite")
         assert done.exit_code == 0
-        shares.append(pd.read_csv(tmp_path / "own.csv")["stranger"].mean())
-    assert shares[0] == pytest.approx(0.05, abs=0.04)  # of the run's own images
-    assert shares[1] == pytest.approx(0.4, abs=0.12)
-    assert (
-        run_cli("predict", run, photos, "--out", tmp_path / "own.csv", "--overwrite", "--false-alarms", 2).exit_code
-        == 2
-    )
+        table = pd.read_csv(out)
+        shares.append(table["stranger"][~striped(table)].mean())
+    assert shares[0] <= 0.15  # of 24 images that belong
+    assert shares[1] == pytest.approx(0.4, abs=0.25)
+    assert run_cli("predict", run, inbox, "--out", out, "--overwrite", "--false-alarms", 2).exit_code == 2
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
@@ -111,10 +109,12 @@ def test_strangers_of_one_kind_are_collected(finished: tuple[Path, Path, Path], 
 def test_python_says_the_same(finished: tuple[Path, Path, Path], tmp_path: Path) -> None:
     run, inbox, _ = finished
     model = LegoGCD.load(run, device="cpu")
-    predict_run(run, find_images(inbox), tmp_path / "table.csv")
+    predict_run(run, find_images(inbox), tmp_path / "table.csv", false_alarms=0.02, group_strangers=True)
     written = pd.read_csv(tmp_path / "table.csv")
-    table = model.predict_table(inbox)
+    table = model.predict_table(inbox, false_alarms=0.02, group_strangers=True)
     assert table["stranger"].tolist() == written["stranger"].tolist()
+    assert table["stranger_group"].fillna("").tolist() == written["stranger_group"].fillna("").tolist()
+    assert "stranger_group" not in model.predict_table(inbox)
     np.testing.assert_allclose(model.strangeness(inbox), written["strangeness"], atol=1e-3)
     model.save(tmp_path / "again")
     assert (tmp_path / "again" / "strangers.json").read_bytes() == (run / "strangers.json").read_bytes()

@@ -1,20 +1,61 @@
-"""Encoding on a local Ray cluster whose processes are killed; what is said where there is no Ray."""
+"""Work on a local Ray cluster whose processes are killed in the middle; what is said where there is no Ray."""
 
 import os
 import signal
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import requires
 from pathlib import Path
 
 import psutil
 import pytest
 import torch
 from example_pictures import write_pictures
+from safetensors.torch import load_file
 
-from legogcd.collection import find_images
+from legogcd.collection import find_images, from_folders
+from legogcd.run import Job, RunOptions, discover, prediction_parts
 from legogcd.run.engines.ray import RayEngine
+from legogcd.run.engines.training import discover_with_engine
+from legogcd.run.predict import predict_run
 from legogcd.vision import Encoder, ViewRequest, load_backbone
 from legogcd.vision.views import shards
 from legogcd.vision.views.store import complete_kept
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pictures(tmp_path_factory.mktemp("ray") / "pictures", per_class=30)
+
+
+@pytest.fixture(scope="module")
+def _ray() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")  # beside other tests, what is nice comes last
+        import ray
+
+        ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        yield
+        ray.shutdown()
+
+
+def workers(name: str) -> list[int]:
+    """The processes of Ray's that do some work."""
+    family = psutil.Process().children(recursive=True)
+    return [one.pid for one in family if one.is_running() and name in " ".join([one.name(), *one.cmdline()])]
+
+
+def kills_one(killed: list[int]) -> Callable[[int], None]:
+    """Hears of progress, and kills one of those at work when there is some."""
+
+    def hear(done: int) -> None:
+        if done and not killed:
+            killed.append(workers("ShardMaker")[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    return hear
 
 
 def request_for(images: Path) -> ViewRequest:
@@ -27,33 +68,99 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
 
 
-def test_a_killed_worker_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ray
-
+@pytest.mark.usefixtures("_ray")
+def test_a_worker_killed_while_encoding_costs_nothing(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shards, "SHARD_IMAGES", 21)  # one batch
-    images = write_pictures(tmp_path / "pictures", per_class=30)
-    alone = complete_kept(request_for(images), tmp_path / "alone")
+    alone = complete_kept(request_for(pictures), tmp_path / "alone")
     killed: list[int] = []
-
-    def kill_one(done: int) -> None:
-        if done and not killed:
-            there = [one.pid for one in psutil.Process().children(recursive=True) if "ShardMaker" in one.name()]
-            killed.append(there[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    try:
-        request = request_for(images)
-        made = complete_kept(request, tmp_path / "together", kill_one, engine=RayEngine().encode)
-    finally:
-        ray.shutdown()
+    request = request_for(pictures)
+    made = complete_kept(request, tmp_path / "together", kills_one(killed), engine=RayEngine().encode)
     assert killed
     assert len(request.shards()) > 4
     assert contents(made.folder) == contents(alone.folder)
 
 
-def test_without_ray_one_line_says_what_to_install(run_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def job(pictures: Path, tiny_vit: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    options = RunOptions(
+        n_classes=4,
+        backbone=str(tiny_vit),
+        image_size=32,
+        views=2,
+        epochs=12,
+        settings={"batch_size": 32, "projector_hidden": 16, "projector_out": 8},
+        cache=tmp_path_factory.mktemp("ray-cache"),
+        device="cpu",
+        threads=1,
+    )
+    return Job(from_folders(find_images(pictures), ["blue", "green"])[0], options)
+
+
+@pytest.fixture(scope="module")
+def run(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process makes of it."""
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    discover(job, folder)
+    return folder
+
+
+@pytest.mark.usefixtures("_ray")
+def test_a_worker_killed_while_predicting_costs_nothing(
+    run: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction_parts, "PART_IMAGES", 8)
+    images, killed = find_images(pictures), list[int]()
+    alone = predict_run(run, images, tmp_path / "alone.csv", threads=1)
+
+    def sort(parts, folder, shards, progress) -> int:
+        def hear(done: int) -> None:
+            kills_one(killed)(done)
+            progress(done)
+
+        return RayEngine().sort(parts, folder, shards, hear)
+
+    together = predict_run(run, images, tmp_path / "together.csv", threads=1, engine=sort)
+    assert killed
+    assert (tmp_path / "together.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert together == alone
+
+
+@pytest.mark.usefixtures("_ray")
+def test_a_process_killed_while_training_is_started_again(job: Job, run: Path, tmp_path: Path) -> None:
+    out, killed = tmp_path / "run", list[int]()
+
+    def kill() -> None:
+        log = out / "metrics.jsonl"
+        while not killed:
+            if log.exists() and log.read_bytes().count(b"\n") >= 1 and (there := workers("RayTrainWorker")):
+                killed.append(there[-1])
+                os.kill(killed[0], signal.SIGKILL)
+            time.sleep(0.005)
+
+    threading.Thread(target=kill, daemon=True).start()
+    discover_with_engine(job.changed(engine="ray", workers=2), out)
+    assert killed
+    assert (out / "predictions.csv").read_bytes() == (run / "predictions.csv").read_bytes()
+    ours, theirs = load_file(out / "model.safetensors"), load_file(run / "model.safetensors")
+    for name, tensor in theirs.items():
+        torch.testing.assert_close(ours[name], tensor, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("command", ["encode", "predict"])
+def test_without_ray_one_line_says_what_to_install(
+    run_cli, run: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    done = run_cli("encode", write_pictures(tmp_path / "pictures"), "--engine", "ray", "--cache", tmp_path / "cache")
+    words = ["encode", pictures] if command == "encode" else ["predict", run, pictures, "--out", tmp_path / "table.csv"]
+    more = ["--cache", tmp_path / "cache"] if command == "encode" else []
+    done = run_cli(*words, "--engine", "ray", *more)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].endswith("not installed: pip install 'legogcd[ray]'")
+
+
+def test_ray_and_stores_are_extras() -> None:
+    plain = [needed for needed in requires("legogcd") or () if "extra ==" not in needed]
+    assert plain
+    assert not [needed for needed in plain if needed.startswith(("ray", "s3fs"))]

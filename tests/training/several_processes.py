@@ -5,11 +5,13 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.multiprocessing
 from torch import Tensor, nn
 
 from legogcd.methods import METHODS, PLUG_INS, build_method, method_entry
+from legogcd.training.loop import Learner
 from legogcd.training.processes import Processes, open_processes
 
 DIM, CLASSES, KNOWN = 12, 9, 5
@@ -42,6 +44,7 @@ def everything(processes: Processes, folder: Path, images: Path) -> dict[str, An
         "mean square": mean_square(processes),
         "shared": shared_out(processes, 7),
         "one batch": shared_out(processes, 1),
+        "settled": settled(processes),
         "run": sorted_photos(processes, folder, images),
     }
 
@@ -124,6 +127,26 @@ def shared_out(processes: Processes, batches: int) -> dict[str, Any]:
         "module": module.state_dict(),
         "momentum": momentum,
     }
+
+
+class Undecided(Learner):
+    """A learner that needs no images."""
+
+    def features(self, views: Any, positions: Any = None) -> np.ndarray:
+        return np.zeros((2, 3), np.float32)
+
+
+def settled(processes: Processes) -> dict[str, Any]:
+    """Which processes decided a start, such as k-means finds, and what it is everywhere after that."""
+    method, asked = nn.Linear(1, 1, bias=False), []
+
+    def decide(*_: Any) -> None:
+        asked.append(processes.rank)
+        nn.init.constant_(method.weight, float(processes.rank + 5))
+
+    learner: Any = Undecided(nn.Identity(), method, None, processes)  # type: ignore[arg-type]
+    learner.settle(decide, None, np.arange(2), np.zeros(2, np.int64), 0)
+    return {"asked": asked, "start": method.weight.detach().item()}
 
 
 def sorted_photos(processes: Processes, folder: Path, images: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from legogcd.collection import find_images, from_folders
 from legogcd.methods import ParametricRecipe, build_method
+from legogcd.methods.simgcd import LegoGCD
 from legogcd.run.runtime import open_runtime
 from legogcd.training import loop
 from legogcd.training.loop import LabelledViews, Learner, train
@@ -70,6 +71,21 @@ def test_a_step_over_kept_views_is_the_step_over_copies_of_them(
     other, _ = trained(source, tiny_vit, pictures)
     for ours, plain in zip(parameters(one), parameters(other), strict=True):
         torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-4)
+
+
+def test_a_method_that_settles_gets_the_mean_direction_of_all_kept_views(
+    tiny_vit: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, given = kept_views(tiny_vit, pictures, tmp_path / "cache"), []
+    monkeypatch.setattr(LegoGCD, "settles", property(lambda _: True))
+    monkeypatch.setattr(LegoGCD, "finish", lambda _, features, labels, seed: given.append((features, labels)))
+    learner, _ = trained(source, tiny_vit, pictures)
+    ((features, labels),) = given  # once, after the last epoch
+    rows = torch.arange(len(labels))
+    with torch.no_grad():
+        each = [learner.tail(source.states(rows, torch.full_like(rows, slot))) for slot in range(1 + source.n_views)]
+    expected = torch.stack([torch.nn.functional.normalize(view, dim=-1) for view in each]).mean(0)
+    torch.testing.assert_close(torch.from_numpy(features), expected)
 
 
 class Reads(TorchDispatchMode):

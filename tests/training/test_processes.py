@@ -18,6 +18,8 @@ from several_processes import EVERY_METHOD, everything, together
 from legogcd import launched
 from legogcd.demo import write_digits
 from legogcd.training.processes import Processes
+from legogcd.vision.features import stored_states
+from legogcd.vision.views.fresh import FreshViews
 
 
 def assert_alike(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> None:
@@ -83,6 +85,19 @@ def test_what_is_shared_is_the_same_everywhere(
         assert_alike(alone[batches]["module"], found[batches]["module"], 0)
         pairs = zip(alone[batches]["momentum"], found[batches]["momentum"], strict=True)
         assert all(torch.equal(one, other) for one, other in pairs)
+
+
+def test_a_start_is_found_once_and_sent_to_the_others(several: list[dict[str, Any]]) -> None:
+    assert [found["settled"]["asked"] for found in several] == [[0], *([[]] * (len(several) - 1))]
+    assert {found["settled"]["start"] for found in several} == {5.0}
+
+
+def test_a_process_without_an_image_of_its_own_asks_nothing_of_the_tail() -> None:
+    """Of 120 images there is one batch: the second process has none, and a ViT's tail would not bear it."""
+    assert (
+        list(stored_states(FreshViews.__new__(FreshViews), torch.zeros(0, dtype=torch.int64), torch.device("cpu")))
+        == []
+    )
 
 
 def test_runs_of_one_two_and_three_processes_learn_and_score_the_same(

@@ -1,11 +1,13 @@
 """legogcd+: LegoGCD among whitened features, views distilled from their average, and an estimated class prior."""
 
 import numpy as np
+import torch
 from pydantic import Field
 from torch import Tensor
 
 from legogcd.bricks import ConsensusDistillation, PriorAlignment
 from legogcd.methods.legogcd_plus.known_share import known_share
+from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
 from legogcd.methods.parametric import Term
 from legogcd.methods.published import published_settings
@@ -30,6 +32,9 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         "None: max(64, 10·√K)",
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
+    settle: bool = Field(
+        False, description="look for the classes once more among the trained features, averaged over all kept views"
+    )
 
     def whitened_width(self, n_classes: int) -> int:
         """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
@@ -92,11 +97,26 @@ class LegoGCDPlus(LegoGCD):
         share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
         self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share)
 
+    @property
+    def settles(self) -> bool:
+        assert isinstance(self.recipe, LegoGCDPlusRecipe)
+        return self.recipe.settle and self.whitening is not None
+
+    def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
+        """Whiten the trained features anew and put the prototypes where `settled_centers` finds classes in them."""
+        assert self.whitening is not None
+        self.whitening.fit(features, labels)
+        share = float(self.prior.expectation.current(torch.zeros(2))[0])
+        k = len(self.prototypes.weight)
+        centers = settled_centers(self.whitening.of(features), labels, k, self.n_known, seed, share)
+        self.prototypes.start_at(torch.from_numpy(centers))
+
     def _expect(self, found: float | None, labels: np.ndarray) -> float:
         """Tell the prior which share of the unlabelled images is surely of known classes; 0 where none was found."""
         if found is None:
             return 0.0
-        share = max(0.0, found - _LOOKALIKES)
+        every_class_known = self.n_known == len(self.prototypes.weight)
+        share = 1.0 if every_class_known else max(0.0, found - _LOOKALIKES)
         n_labelled, n_unlabelled = int((labels >= 0).sum()), int((labels < 0).sum())
         self.prior.expect(share, labelled=n_labelled / (n_labelled + share * n_unlabelled))
         return share

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from legogcd.collection import ImageFiles, Images
 from legogcd.display import Quiet
@@ -20,6 +21,7 @@ from legogcd.report.page.grouped_images import GroupedImages, group_images
 from legogcd.report.page.html import render_page
 from legogcd.report.page.layout_map import map_points
 from legogcd.report.page.repeat import repeat_command, settings_rows
+from legogcd.report.page.sampling import sample_sentence
 from legogcd.report.page.sentences import summary_line
 from legogcd.report.page.svg_charts import score_chart, term_charts
 from legogcd.report.page.thumbnails import BUDGET, Thumbnails, make_thumbnails
@@ -44,6 +46,12 @@ class PageImages:
     probabilities: np.ndarray  # [N, K] the model's, known classes first
     left_out: Mapping[str, str] = field(default_factory=dict)  # the other images by name, with the reason
     strangeness: np.ndarray | None = None  # [N], where the run can tell
+    sample: np.ndarray | None = None  # of predictions.csv, the rows that are looked at; None: all
+
+    def rows_of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """What of a run's table the page is about, images set aside too."""
+        table = table if self.sample is None else table.iloc[self.sample]
+        return table[~table["path"].isin(list(self.left_out))]
 
 
 @dataclass(frozen=True)
@@ -87,13 +95,13 @@ def build_report(run: Path, shown: PageImages, out: Path, display: Quiet | None 
     with display.counting("making thumbnails", len(places)) as progress:
         thumbnails = make_thumbnails(shown.files, places, page.featured, budget, progress)
     warnings = _warnings(run, config, shown, aside)
-    write_text(out, _html(run, config, page, thumbnails, warnings, _root(shown.files)))
+    whole = None if shown.sample is None else current(run)
+    write_text(out, _html(run, config, page, thumbnails, warnings, _root(shown.files), whole))
 
 
 def _without_aside(run: Path, shown: PageImages) -> tuple[PageImages, int]:
     """The images to show but for those a person set aside, and how many those are."""
-    now = current(run)
-    now = now[~now["path"].isin(list(shown.left_out))]
+    now = shown.rows_of(current(run))
     kept = (now["status"] != "rejected").to_numpy()
     if kept.all() or len(kept) != len(shown.features) or len(kept) != len(shown.probabilities):
         return shown, 0
@@ -104,8 +112,8 @@ def _without_aside(run: Path, shown: PageImages) -> tuple[PageImages, int]:
 
 def _grouped(run: Path, config: RunConfig, shown: PageImages) -> GroupedImages:
     """The images shown, in the groups of now."""
-    now = current(run)
-    now = now[~now["path"].isin(list(shown.left_out)) & (now["status"] != "rejected")]
+    now = shown.rows_of(current(run))
+    now = now[now["status"] != "rejected"]
     features, probabilities = shown.features.shape, shown.probabilities.shape
     if features[0] != len(now) or probabilities != (len(now), config.n_classes):
         raise UserError(
@@ -143,12 +151,14 @@ def _findings(
 def _warnings(run: Path, config: RunConfig, shown: PageImages, aside: int) -> list[str]:
     """What a person must know before anything else."""
     collapsed, left_out = collapse_of_table(read_predictions(run), config.n_classes, len(config.known)), shown.left_out
-    now = current(run)
-    now = now[~now["path"].isin(list(left_out)) & (now["status"] != "rejected")]
+    whole = current(run)
+    now = shown.rows_of(whole)
+    now = now[now["status"] != "rejected"]
     doubts = find_doubts(run, now, config.known, shown.features, config.estimated, config.images.root)
     said = [collapsed] if collapsed else doubt_lines(doubts)  # of a run that came to nothing, nothing else matters
     found = [f"{line[0].upper()}{line[1:]}." for line in said] + ([_left_out_sentence(left_out)] if left_out else [])
-    return found + ([f"{counted(aside, 'image')} set aside: not on this page."] if aside else [])
+    sampled = [] if shown.sample is None else [sample_sentence(len(now), len(whole))]
+    return sampled + found + ([f"{counted(aside, 'image')} set aside: not on this page."] if aside else [])
 
 
 def _left_out_sentence(left_out: Mapping[str, str]) -> str:
@@ -163,17 +173,25 @@ def _root(files: Images) -> Path | None:
 
 
 def _html(
-    run: Path, config: RunConfig, page: Page, thumbnails: Thumbnails, warnings: list[str], root: Path | None
+    run: Path,
+    config: RunConfig,
+    page: Page,
+    thumbnails: Thumbnails,
+    warnings: list[str],
+    root: Path | None,
+    whole: pd.DataFrame | None,
 ) -> str:
     images, metrics, calibration = page.images, read_metrics(run), read_calibration(run)
     doubted = calibration.unsure(images.confidence)
+    numbers = _numbers(images, calibration) if whole is None else _numbers_of_all(whole, calibration)
+    counts = {what: count for what, count, _, _ in numbers}
     return render_page(
         title=config.name or "Images",
         method=config.method,
         version=config.version,
-        lead=summary_line(images, int((doubted & ~images.labelled).sum()), config.images.trained_on),
+        lead=summary_line(images, counts["images"], counts["unsure"], config.images.trained_on),
         warnings=warnings,
-        numbers=_numbers(images, calibration),
+        numbers=numbers,
         findings=page.findings,
         cards=page.groups,
         groups=images.groups,
@@ -205,4 +223,25 @@ def _numbers(images: GroupedImages, calibration: Calibration) -> list[tuple[str,
         ),
         ("new groups", int((~images.known).sum()), f"with {counted(int((~in_known).sum()), 'image')}", "new"),
         ("unsure", int(unsure.sum()), f"best guess below {100 * calibration.threshold:.0f} %", "unsure"),
+    ]
+
+
+def _numbers_of_all(whole: pd.DataFrame, calibration: Calibration) -> list[tuple[str, int, str, str]]:
+    """The same of a run whose page shows a sample: counted in its table."""
+    whole = whole[whole["status"] != "rejected"]
+    labelled = (whole["status"] == "labelled") | whole["confirmed"]
+    novel, unsure = whole["status"] == "novel", calibration.unsure(whole["confidence"].to_numpy())
+    classes = whole["category"][~novel].nunique()
+    groups = whole["category"][novel].nunique()
+    return [
+        ("images", len(whole), "in all", "all"),
+        ("labelled", int(labelled.sum()), "with a label you gave", "labelled"),
+        ("known found", int((~novel & ~labelled).sum()), f"in {counted(classes, 'known class')}", "known"),
+        ("new groups", groups, f"with {counted(int(novel.sum()), 'image')}", "new"),
+        (
+            "unsure",
+            int((unsure & ~labelled).sum()),
+            f"best guess below {100 * calibration.threshold:.0f} %",
+            "unsure",
+        ),
     ]

@@ -29,11 +29,11 @@ def border_sentence(nearest: str, cosine: float, closer: int, size: int) -> str:
     )
 
 
-def summary_line(images: GroupedImages, unsure: int, learned_from: int | None = None) -> str:
+def summary_line(images: GroupedImages, count: int, unsure: int, learned_from: int | None = None) -> str:
     """The run in one sentence, or two where not all images were learned from."""
     part = f" It learned from {counted(learned_from, 'image')} and sorted the others by that." if learned_from else ""
     new = int((~images.known).sum())
     return (
-        f"{counted(len(images.names), 'image')} in {counted(int(images.known.sum()), 'known class')} "
+        f"{counted(count, 'image')} in {counted(int(images.known.sum()), 'known class')} "
         f"and {counted(new, 'new group')}; the model is unsure of {counted(unsure, 'image')}.{part}"
     )

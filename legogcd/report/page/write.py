@@ -9,14 +9,15 @@ from legogcd.collection import Images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.report.page.assemble import PageImages, build_report
+from legogcd.report.page.sampling import sampled_rows
 from legogcd.run.config import read_config
 from legogcd.run.discovery import read_predictions
 from legogcd.run.folder import REPORT
 from legogcd.run.model import Model, load_run
-from legogcd.run.pipeline import MOST_HANDED_OVER, Outcome
+from legogcd.run.pipeline import Outcome
 from legogcd.run.run_features import run_features
-from legogcd.run.trust import FilesBelow, trusted_root
-from legogcd.wording import human_bytes, left_out
+from legogcd.run.trust import run_images
+from legogcd.wording import left_out
 
 
 def report_run(
@@ -36,9 +37,11 @@ def report_run(
     """
     display, table = display or Quiet(), read_predictions(run)
     config = read_config(run)
-    files = FilesBelow(trusted_root(run, config, images), tuple(table["path"]))
+    files = run_images(run, config, images, table["path"].tolist())
+    sample = sampled_rows(table["category"])
     model, config = load_run(run, backbone, device)
-    found = run_features(model, config, files, cache, display)
+    found = run_features(model, config, files, cache, display, sample)
+    files = files if sample is None else files.subset(sample)
     if not len(found.features):
         raise UserError(
             f"none of the run's images can be read in {files.root}; say with --images where they are now "
@@ -47,28 +50,33 @@ def report_run(
     if found.unreadable:
         display.warn(left_out(found.unreadable))
     target, features = out or run / REPORT, found.features
-    build_report(run, page_images(model, files, features, found.unreadable), target, display)
+    build_report(run, page_images(model, files, features, found.unreadable, sample), target, display)
     return target
 
 
-def report_outcome(outcome: Outcome, images: Images, run: Path, display: Quiet | None = None) -> Path | None:
-    """Write the report of a run that has just ended into its folder; none of a collection too large for a page."""
+def report_outcome(outcome: Outcome, images: Images, run: Path, display: Quiet | None = None) -> Path:
+    """Write the report of a run that has just ended into its folder; of very many images, of a sample."""
     display = display or Quiet()
-    if outcome.features is None:
-        count = len(outcome.discovery.names)
-        size = human_bytes(4 * count * outcome.model.backbone.dim)
-        display.note(
-            f"no report of more than {MOST_HANDED_OVER} images is made by itself: `legogcd report {run}` makes it "
-            f"({size} of memory)"
-        )
-        return None
-    build_report(run, page_images(outcome.model, images, outcome.features), run / REPORT, display)
+    features, sample = outcome.features, None
+    if features is None:
+        sample = sampled_rows(outcome.discovery.table()["category"], most=0)
+        assert sample is not None
+        assert outcome.features_at is not None
+        features = outcome.features_at(sample)
+        names = outcome.discovery.names
+        place = {name: number for number, name in enumerate(images.names)}
+        images = images.subset([place[names[row]] for row in sample])
+    build_report(run, page_images(outcome.model, images, features, sample=sample), run / REPORT, display)
     return run / REPORT
 
 
 def page_images(
-    model: Model, files: Images, features: np.ndarray, unreadable: Mapping[str, str] | None = None
+    model: Model,
+    files: Images,
+    features: np.ndarray,
+    unreadable: Mapping[str, str] | None = None,
+    sample: np.ndarray | None = None,
 ) -> PageImages:
     """The images of a page, with what the model makes of their features [N, D]."""
     probabilities, strange = model.classify_array(features), model.strangeness_array(features)
-    return PageImages(files, features, probabilities, unreadable or {}, strange)
+    return PageImages(files, features, probabilities, unreadable or {}, strange, sample)

@@ -37,6 +37,7 @@ export function listen() {
     if (news.opened) return void location.reload();
     if (news.error) store.tell(news.error, true);
     if (news.round) store.emit("round", news.round);
+    if (news.line !== undefined) store.emit("preparing", news.line);
     const newer = news.version !== undefined && news.version !== store.state?.version;
     const ready = news.ready !== undefined && news.ready.length !== (store.state?.ready ?? []).length;
     if (newer || ready || news.fresh?.length) store.load().catch(lost);

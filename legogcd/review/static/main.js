@@ -84,6 +84,11 @@ store.on("state", ({ before }) => {
   current ? current.update?.() : fromAddress();
 });
 store.on("told", tell);
+store.on("preparing", (line) => {
+  if (!store.state) return;
+  store.state.line_preparing = line;
+  drawBar();
+});
 store.on("lost", sayLost);
 store.on("back", () => {
   byId("lost").hidden = true;

@@ -17,6 +17,8 @@ export function createMapSide(side, { onLasso, onPick }) {
     new Option("Color by category", "group"), new Option("Color by confidence", "confidence"), new Option("Color by round", "round"));
   const legend = el("ul", { class: "map-legend" });
   const box = el("div", { class: "map-here" });
+  const note = el("p", { class: "no-map", role: "status", hidden: true });
+  box.append(note);
   side.append(el("div", { class: "map-bar" }, by, legend), box);
   let panel = null;
   let columns = null;
@@ -26,11 +28,12 @@ export function createMapSide(side, { onLasso, onPick }) {
   let labelled = null; // the columns that `named` was made of
   let named = [];
 
-  /** Made once; a map that is not computed yet is asked for again when the server says so. */
+  /** Made once; a map that is not computed yet is asked for again with the server's next news. */
   function open() {
     opening ??= make().catch((problem) => {
       opening = null;
-      store.tell(problem.status === 503 ? "The map is being computed; open it again in a moment." : problem.message, true);
+      note.textContent = problem.status === 503 ? "The map is being computed. It will be here in a moment." : problem.message;
+      note.hidden = false;
     });
     return opening;
   }
@@ -38,6 +41,7 @@ export function createMapSide(side, { onLasso, onPick }) {
   async function make() {
     const [numbers, data, { createMapPanel }] = await Promise.all([floats("/api/map"), get("/api/columns"), import("/web/map_panel.js")]);
     columns = data;
+    note.hidden = true;
     const total = numbers.length / 2;
     points = { x: new Float32Array(total), y: new Float32Array(total) };
     for (let id = 0; id < total; id++) [points.x[id], points.y[id]] = [0.94 * numbers[2 * id], 0.94 * numbers[2 * id + 1]];
@@ -95,9 +99,11 @@ export function createMapSide(side, { onLasso, onPick }) {
       if (panel) box.dataset.drawn = "1";
     },
     async refresh() {
+      if (!panel && !note.hidden && !side.hidden) await open();
       if (!panel) return;
       columns = await get("/api/columns");
       await paint();
+      box.dataset.drawn = "1";
     },
     select: (ids) => panel?.map.select(ids),
     ring: (id) => panel?.ring(id),

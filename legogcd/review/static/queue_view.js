@@ -14,6 +14,7 @@ export function createQueueView(go) {
   let at = 0;
   let done = 0;
   let busy = false;
+  let waiting = false; // for what the server is computing
   const stage = el("div", { class: "question" });
   const root = el("section", { class: "view queue-view", "aria-label": "Queue" }, stage);
   const passed = new Set();
@@ -22,11 +23,13 @@ export function createQueueView(go) {
   async function load() {
     try {
       const answer = await get("/api/queue", { count: AHEAD });
+      waiting = false;
       items = answer.items.filter((item) => !passed.has(key(item)));
       at = 0;
       draw();
     } catch (problem) {
       items = [];
+      waiting = problem.status === 503;
       stage.replaceChildren(el("p", { class: "card" }, problem.status === 503 ? "The questions are being worked out. They will be here in a moment." : problem.message));
     }
   }
@@ -132,8 +135,9 @@ export function createQueueView(go) {
   bind("queue", "m", "Move the image: say where", () => item() && item().image !== null && moved([item().image]));
   bind("queue", "w", "Write a name", () => stage.querySelector("input")?.focus());
 
-  /** Somebody edited: a question about a group that is gone is not asked any more. */
+  /** Somebody edited: a question about a group that is gone is not asked any more. Or questions can be asked now. */
   function update() {
+    if (root.isConnected && waiting) return void load();
     if (!root.isConnected || busy || !item() || stage.querySelector("input:focus")) return;
     if (there(item())) draw();
     else load();

@@ -1,21 +1,24 @@
-"""Work on a Ray cluster: shards are encoded by actors that Ray restarts, training runs under Ray Train.
+"""Work on a Ray cluster: shards are made by actors that Ray restarts, training runs under Ray Train.
 
-What travels back is how many images are done, never a shard: shards go to the cache, which all machines must see. They
-are the checkpoint: a shard that is there is not made again, whoever was killed.
+What travels back is how many images are done, never a shard: shards go to a folder that all machines must see. They are
+the checkpoint: a shard that is there is not made again, whoever was killed.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from legogcd.errors import UserError
+from legogcd.run.prediction_parts import Parts
 from legogcd.vision.views.request import ViewRequest
 from legogcd.vision.views.shards import Shard
 from legogcd.vision.views.store import Progress, encode_unless_taken
 
+Work = Callable[[Path, Shard], int]  # makes a shard in a folder; says how many images are done by that
 OBJECT_STORE = 512 << 20  # bytes of a local Ray: the backbone and the names of the images lie there, nothing else
 WAITING = 2  # shards given to an actor at once: the next is there when it is done, and no queue builds up
 RESTARTS = 5  # of the processes that train, before it is given up
@@ -57,38 +60,45 @@ class ShardMaker:
         import torch
 
         torch.set_num_threads(1)
-        self.request: ViewRequest | None = None
+        self.work: Work | None = None
 
-    def make(self, request: list[Any], folder: Path, shard: Shard) -> int:
+    def make(self, work: list[Any], folder: Path, shard: Shard) -> int:
         """How many images are done by that; none where another process is at it.
 
-        ``request`` holds where the request is: fetched once, and again by an actor that was started anew.
+        ``work`` holds where the work is: fetched once, and again by an actor that was started anew.
         """
-        if self.request is None:
-            self.request = load_ray().get(request[0])
-        assert self.request is not None
-        return encode_unless_taken(self.request, folder, shard)
+        if self.work is None:
+            self.work = load_ray().get(work[0])
+        assert self.work is not None
+        return self.work(folder, shard)
 
 
 class RayEngine:
-    """Encodes shards on a cluster."""
+    """Makes shards on a cluster."""
 
     def __init__(self, address: str | None = None) -> None:
         load_ray()
         self.address = address
 
     def encode(self, request: ViewRequest, folder: Path, shards: Sequence[Shard], progress: Progress) -> int:
-        """Make these shards; how many images are done by that."""
+        """Keep views of these shards; how many images are done by that."""
+        gpu = request.encoder.device.type == "cuda"
+        return self._make(partial(encode_unless_taken, request), gpu, folder, shards, progress)
+
+    def sort(self, parts: Parts, folder: Path, shards: Sequence[Shard], progress: Progress) -> int:
+        """Sort the images of these parts; how many are done by that."""
+        return self._make(parts.make, parts.gpu, folder, shards, progress)
+
+    def _make(self, work: Work, gpu: bool, folder: Path, shards: Sequence[Shard], progress: Progress) -> int:
         with joined(self.address) as ray:
-            gpu = request.encoder.device.type == "cuda"
             there = ray.cluster_resources().get("GPU" if gpu else "CPU", 1)
             maker = ray.remote(ShardMaker).options(
                 num_cpus=1, num_gpus=1 if gpu else 0, max_restarts=-1, max_task_retries=-1
             )
-            given = [ray.put(request)]
+            given, where = [ray.put(work)], folder.absolute()
             actors = [maker.remote() for _ in range(max(1, min(len(shards), int(there))))]
             done = 0
-            for images in _in_flight(ray, actors, shards, lambda actor, shard: actor.make.remote(given, folder, shard)):
+            for images in _in_flight(ray, actors, shards, lambda actor, shard: actor.make.remote(given, where, shard)):
                 done += images
                 progress(done)
             return done
