@@ -2,7 +2,7 @@
 
 OpenMP's threads share out every product, and whoever is done first spins until the last one is; NumPy's OpenBLAS does
 so for 2²⁶ cycles after every call. Beside other work that spinning takes the core from the very thread it waits for:
-products take two to three times as long, eigenvectors three times (``python -m bench.speed.busy``). Waking up costs
+products take 1.7 times the CPU, eigenvectors three times as long (docs/performance.md). Waking up costs
 microseconds, a product milliseconds. What is computed stays the same to the bit.
 """
 

@@ -84,7 +84,9 @@ def test_how_far_apart_two_groups_are_is_said_in_words(cosine: float, closer: in
 
 
 def test_the_run_in_one_sentence(images: GroupedImages) -> None:
-    assert summary_line(images, 3) == "90 images in 2 known classes and 1 new group; the model is unsure of 3 images."
+    assert (
+        summary_line(images, 90, 3) == "90 images in 2 known classes and 1 new group; the model is unsure of 3 images."
+    )
 
 
 @pytest.mark.parametrize(
