@@ -57,5 +57,5 @@ def test_rankstats_has_its_own_settings_for_data_sets() -> None:
 
 
 def test_a_family_of_backbones_without_epochs_is_said() -> None:
-    with pytest.raises(UserError, match="backbones 'swin'; there are: efficientnet, vit"):
+    with pytest.raises(UserError, match="backbones 'swin'; there are: efficientnet, joined, vit"):
         default_recipe("legogcd+", "swin")
