@@ -2,9 +2,8 @@
 
 A finished run is answered 100 questions through the page's own API, once as the queue asks them, once about images
 drawn at random; the truth only answers, it never chooses. Both then train the next round (the same settings, the same
-number of classes). It is scored twice: All over every image that had no label in the beginning, as the person has them
-then, the answered ones included; and over those alone that neither was asked about, which is what others gained by the
-answers. Rows that the file has are not computed again; ``--work`` keeps the runs.
+number of classes), which is scored on the images that neither of them asked about. Rows that the file has are not
+computed again; ``--work`` keeps the runs.
 """
 
 import argparse
@@ -31,17 +30,15 @@ TYPICAL = 8  # images of a group that a person sees when asked what it is
 
 @dataclass(frozen=True)
 class Row:
-    """All of the next round in percent: of the images that had no label, and of those that nobody was asked about."""
+    """All of the next round in percent, on images that nobody was asked about."""
 
     dataset: str
     seed: int
     asked: str  # by whom: queue, random, or nobody (the first round)
     questions: int
     labels: int  # images whose label the answers gave
-    images: int  # that had no label
+    images: int  # scored
     all: float
-    unasked_images: int
-    unasked: float
 
 
 def main() -> None:
@@ -88,20 +85,16 @@ def study(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
     unasked = np.ones(len(first), bool)
     for images, _ in asked.values():
         unasked[images] = False
-    without_label = (first["status"] != "labelled").to_numpy()
-    parts = [set(first["path"][without_label]), set(first["path"][without_label & unasked])]
-
-    def row(kind: str, questions: int, labels: int, run: Path) -> Row:
-        whole, others = ((len(part), score(run, part, of_name)) for part in parts)
-        return Row(data.name, seed, kind, questions, labels, *whole, *others)
-
-    rows = [row("nobody", 0, 0, folder / "first")]
+    unasked &= (first["status"] != "labelled").to_numpy()
+    scored = set(first["path"][unasked])
+    rows = [Row(data.name, seed, "nobody", 0, 0, len(scored), score(folder / "first", scored, of_name))]
     for kind, run in runs.items():
         if _log(run) != before[kind] or not (folder / f"{kind}-next" / "predictions.csv").exists():
             shutil.rmtree(folder / f"{kind}-next", ignore_errors=True)
             job, _ = open_job(data.folder, LabelOptions(), settings, lambda note: None, run)
             discover(job, folder / f"{kind}-next")
-        rows.append(row(kind, QUESTIONS, asked[kind][1], folder / f"{kind}-next"))
+        found = score(folder / f"{kind}-next", scored, of_name)
+        rows.append(Row(data.name, seed, kind, QUESTIONS, asked[kind][1], len(scored), found))
         print(rows[-1], flush=True)
     return rows
 
@@ -112,13 +105,13 @@ def _log(run: Path) -> bytes:
 
 
 def score(run: Path, scored: set[str], truth: dict[str, str]) -> float:
-    """All, in percent, over some images of a run, in the categories that it says they are in."""
+    """All, in percent, over some images of a run."""
     table = read_predictions(run)
     table = table[table["path"].isin(scored)]
     classes = {name: number for number, name in enumerate(sorted(set(truth.values())))}
-    names = {name: number for number, name in enumerate(sorted(set(table["category"])))}
+    names = {name: number for number, name in enumerate(sorted(set(table["predicted"])))}
     true = table["path"].map(truth).map(classes).to_numpy(np.int64)
-    found = table["category"].map(names).to_numpy(np.int64)
+    found = table["predicted"].map(names).to_numpy(np.int64)
     return round(100 * clustering_accuracy(true, found, n_known=1).all, 2)
 
 
@@ -202,14 +195,11 @@ def _at_random(page: Page, seed: int) -> Iterator[int]:
 
 
 def table(rows: list[Row]) -> list[str]:
-    """All, and in parentheses All of the images that nobody was asked about."""
     lines = ["| images | seed | first round | 100 at random | 100 of the queue | more |", "|---|---|---|---|---|---|"]
     for name, seed in dict.fromkeys((row.dataset, row.seed) for row in rows):
-        by = {row.asked: row for row in rows if (row.dataset, row.seed) == (name, seed)}
+        by = {row.asked: row.all for row in rows if (row.dataset, row.seed) == (name, seed)}
         first, random, queue = (by[asked] for asked in ("nobody", "random", "queue"))
-        cells = [f"{row.all:.1f} ({row.unasked:.1f})" for row in (first, random, queue)]
-        more = f"{queue.all - random.all:+.1f} ({queue.unasked - random.unasked:+.1f})"
-        lines.append(f"| {name} | {seed} | {' | '.join(cells)} | {more} |")
+        lines.append(f"| {name} | {seed} | {first:.1f} | {random:.1f} | {queue:.1f} | {queue - random:+.1f} |")
     return lines
 
 
