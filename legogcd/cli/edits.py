@@ -14,6 +14,9 @@ ImageOption = Annotated[
     list[str] | None,
     typer.Option("--images", metavar="PATH...", help="Images, by their paths in predictions.csv; one or more."),
 ]
+Groups = Annotated[
+    list[str] | None, typer.Argument(metavar="[GROUP]...", help="Known classes or groups; all their images.")
+]
 ImageFile = Annotated[Path | None, typer.Option("--file", help="Text file with one image path per line.")]
 
 
@@ -57,9 +60,7 @@ def split(
 
 def confirm(
     run: Run,
-    groups: Annotated[
-        list[str] | None, typer.Argument(metavar="[GROUP]...", help="Known classes or groups; all their images.")
-    ] = None,
+    groups: Groups = None,
     images: ImageOption = None,
     file: ImageFile = None,
 ) -> None:
@@ -74,9 +75,7 @@ def confirm(
 
 def aside(
     run: Run,
-    groups: Annotated[
-        list[str] | None, typer.Argument(metavar="[GROUP]...", help="Known classes or groups; all their images.")
-    ] = None,
+    groups: Groups = None,
     images: ImageOption = None,
     file: ImageFile = None,
 ) -> None:
