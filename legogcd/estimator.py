@@ -145,7 +145,8 @@ class LegoGCD(ScikitLater):
         import pandas as pd
 
         from legogcd.collection.python_inputs import only_images
-        from legogcd.run.predict import COLUMNS, Predictor, called_strangers, with_groups
+        from legogcd.run.predict import COLUMNS, Predictor, with_groups
+        from legogcd.run.prediction_tables import called_strangers
 
         model, found, unreadable = self._fitted(), only_images(images), dict[str, str]()
         batches = Predictor(model, self._categories, false_alarms).batches(found, unreadable)

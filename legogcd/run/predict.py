@@ -25,7 +25,7 @@ from legogcd.run.folder import EDITS
 from legogcd.run.manifest import read_manifest
 from legogcd.run.model import Model, load_run
 from legogcd.run.prediction_parts import FEATURES, PartEngine, Parts, completed, here, keep_parts
-from legogcd.run.prediction_tables import STRANGER_GROUP, open_table
+from legogcd.run.prediction_tables import STRANGER_GROUP, called_strangers, open_table
 from legogcd.vision.features import stored_states
 from legogcd.vision.views.opening import ViewStorage, open_views
 from legogcd.wording import counted
@@ -209,11 +209,6 @@ def _joined(parts: Parts, folder: Path, out: Path) -> Predicted:
             grouped, found.groups = with_groups(held)
             write(grouped)
     return found
-
-
-def called_strangers(table: pd.DataFrame) -> np.ndarray:
-    """Which rows of a table [n] are strangers; none where the run cannot tell."""
-    return table["stranger"].fillna(False).to_numpy(bool)
 
 
 def with_groups(held: list[tuple[pd.DataFrame, np.ndarray]]) -> tuple[pd.DataFrame, int]:

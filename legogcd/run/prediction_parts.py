@@ -22,7 +22,7 @@ from legogcd.collection import Images
 from legogcd.errors import UserError
 from legogcd.files import replacing, sweep_temporaries
 from legogcd.locks import Locked, locked, try_lock
-from legogcd.run.prediction_tables import COLUMN_TYPES, arrow_schema, named
+from legogcd.run.prediction_tables import COLUMN_TYPES, arrow_schema, called_strangers, named
 from legogcd.vision.views.shards import Damaged, Shard, read_sealed, write_sealed
 from legogcd.vision.views.store import Progress, Warn, silent
 
@@ -86,7 +86,7 @@ class Parts:
             tables = []
             for table, features in self.batches(self.images.subset(shard.rows), unreadable):
                 if self.grouped:
-                    strange = table["stranger"].fillna(False).to_numpy(bool)
+                    strange = called_strangers(table)
                     kept = [row.tolist() if is_one else None for row, is_one in zip(features, strange, strict=True)]
                     table = table.assign(**{FEATURES: pd.Series(kept, dtype=object)})
                 tables.append(pa.Table.from_pandas(named(table), schema, preserve_index=False))

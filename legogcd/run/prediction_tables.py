@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from legogcd.csv_text import csv_line, escape_name
@@ -24,6 +25,11 @@ COLUMN_TYPES = {  # and their types by Arrow's names
     "strangeness": "float64",
 }
 Columns = dict[str, str]
+
+
+def called_strangers(table: pd.DataFrame) -> np.ndarray:
+    """Which rows of a table [n] are strangers; none where the run cannot tell."""
+    return table["stranger"].fillna(False).to_numpy(bool)
 
 
 @contextmanager
