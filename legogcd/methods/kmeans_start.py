@@ -12,7 +12,7 @@ _ENOUGH = 8  # labelled images whose mean is taken for the middle of their class
 
 
 def kmeans_centers(
-    features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int, known_share: float = 0.0
+    features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int, known_share: float = 0.0, exchange: bool = False
 ) -> Tensor:
     """One center per class [K, D] among the features' directions; labels are classes 0..n_known−1, the others are -1.
 
@@ -26,7 +26,7 @@ def kmeans_centers(
     tensor([[0., 1.],
             [1., 0.]])
     """
-    centers = held_centers(features, labels, n_classes, n_known, seed, known_share=known_share)  # [K, D]
+    centers = held_centers(features, labels, n_classes, n_known, seed, known_share=known_share, exchange=exchange)
     labelled = labels >= 0
     present, counts = np.unique(labels[labelled], return_counts=True)
     means = labelled_means(directions(features[labelled]), labels[labelled], present)
@@ -44,6 +44,7 @@ def held_centers(
     n_init: int | None = None,
     known_share: float = 0.0,
     seeding: Draws = "greedy",
+    exchange: bool = False,
 ) -> np.ndarray:
     """Centers [K, D] of semi-supervised k-means on the features' directions, the ``n_known`` known classes first."""
     points = directions(features)
@@ -56,5 +57,6 @@ def held_centers(
         known_share=known_share,
         n_known=n_known,
         seeding=seeding,
+        exchange=exchange,
     )
     return found.centers

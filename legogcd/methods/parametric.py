@@ -101,10 +101,12 @@ class Parametric(Method):
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
         self.start_prototypes(features, labels, seed)
 
-    def start_prototypes(self, seen: np.ndarray, labels: np.ndarray, seed: int, known_share: float = 0.0) -> None:
+    def start_prototypes(
+        self, seen: np.ndarray, labels: np.ndarray, seed: int, known_share: float = 0.0, exchange: bool = False
+    ) -> None:
         """Put the prototypes where `kmeans_centers` finds classes in what they see [N, D]."""
         n_classes = len(self.prototypes.weight)
-        self.prototypes.start_at(kmeans_centers(seen, labels, n_classes, self.n_known, seed, known_share))
+        self.prototypes.start_at(kmeans_centers(seen, labels, n_classes, self.n_known, seed, known_share, exchange))
 
 
 def plugged_terms(method: type[Parametric], recipe: ParametricRecipe) -> dict[str, Term]:

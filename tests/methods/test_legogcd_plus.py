@@ -20,17 +20,17 @@ def test_it_is_legogcd_with_two_bricks_exchanged_behind_a_whitening() -> None:
     recipe = default_recipe("legogcd+", "efficientnet")
     assert isinstance(recipe, LegoGCDPlusRecipe)
     assert recipe.whitened_dim is None
-    ours = build_method("legogcd+", dim=100, n_classes=90, n_known=4, recipe=recipe)
-    theirs = build_method("legogcd", dim=100, n_classes=90, n_known=4)
+    ours = build_method("legogcd+", dim=300, n_classes=90, n_known=4, recipe=recipe)
+    theirs = build_method("legogcd", dim=300, n_classes=90, n_known=4)
     kinds = [{name: type(brick).__name__ for name, brick in method.bricks.items()} for method in (ours, theirs)]
     changed = {"mean_entropy": "PriorAlignment", "self_distillation": "ConsensusDistillation"}
     assert kinds[0] == kinds[1] | changed
-    assert ours.prototypes.weight.shape == (90, 95)  # ten times the root of the number of classes
+    assert ours.prototypes.weight.shape == (90, 270)  # three times the number of classes
     assert build_method("legogcd+", 100, 9, 4, recipe).prototypes.weight.shape == (9, 64)
     assert build_method("legogcd+", 20, 9, 4, recipe).prototypes.weight.shape == (9, 20)  # no more than there are
-    assert theirs.prototypes.weight.shape == (90, 100)
+    assert theirs.prototypes.weight.shape == (90, 300)
     random = recipe.with_settings({"start": "random"})  # nothing to find a whitening with
-    assert build_method("legogcd+", 100, 90, 4, random).prototypes.weight.shape == (90, 100)
+    assert build_method("legogcd+", 300, 90, 4, random).prototypes.weight.shape == (90, 300)
 
 
 def test_its_settings_reach_their_bricks_and_are_its_own() -> None:
@@ -87,7 +87,9 @@ def test_its_prototypes_start_where_kmeans_with_the_known_share_finds_classes() 
     assert share > 0.5
     start = torch.nn.functional.normalize(method.prototypes.weight.detach(), dim=-1)
     told, untold = (
-        torch.nn.functional.normalize(kmeans_centers(whitening.of(features), labels, 10, 5, 0, known_share), dim=-1)
+        torch.nn.functional.normalize(
+            kmeans_centers(whitening.of(features), labels, 10, 5, 0, known_share, exchange=True), dim=-1
+        )
         for known_share in (share, 0.0)
     )
     torch.testing.assert_close(start, told)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from legogcd.clustering.kmeans.exchange import Exchange
 from legogcd.clustering.kmeans.means import cluster_means, exact_means
 from legogcd.clustering.kmeans.nearest import Nearest, NearestWithFloor
 from legogcd.clustering.kmeans.plain import Clustering
@@ -23,6 +24,7 @@ def semi_supervised_kmeans(
     known_share: float = 0.0,
     n_known: int | None = None,
     seeding: Draws = "greedy",
+    exchange: bool = False,
 ) -> Clustering:
     """Minimise Σ_i ‖x_i − c_{a_i}‖² over centers c [K, D] and assignments a, with a_i = y_i where y_i is given.
 
@@ -46,6 +48,9 @@ def semi_supervised_kmeans(
     ``seeding="plain"`` is k-means++ as published for GCD: one draw ∝ the squared distance for each new center, and
     distances as they are.
 
+    With ``exchange`` every start goes on, where its points are nearest to their centers, with `Exchange`: a point moves
+    wherever that lowers the inertia. It matters where clusters are small and dimensions many (docs/accuracy.md).
+
     Distances are float32 matrix products over chunks of points; the means returned are summed in float64. A search
     after a move looks only at the centers that moved. Memory beside the features: 4·N·D bytes for their centered copy,
     while starting and averaging at most a quarter of that (or some 200 bytes a point, if more), and the libraries' own
@@ -66,7 +71,7 @@ def semi_supervised_kmeans(
     origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)
     centered = points[order]
     centered -= origin
-    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_labelled, known_share, seeding)
+    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_labelled, known_share, seeding, exchange)
     n_starts = n_init if k > n_labelled else 1  # without new centers every start is the same
     starts = run.seeding.starts(np.random.default_rng(seed), n_starts)
     best = min((run.fit(start, max_iter, tol) for start in starts), key=lambda found: found.inertia)
@@ -96,7 +101,9 @@ class _Run:
         n_known: int,
         known_share: float = 0.0,
         draws: Draws = "greedy",
+        exchange: bool = False,
     ) -> None:
+        self.exchange = exchange
         self.points, self.held, self.k, self.n_known = points, held, k, n_known
         self.free = points[len(held) :]  # [U, D] the unlabelled
         # of the unlabelled in known classes; each new cluster keeps a point
@@ -123,8 +130,11 @@ class _Run:
             nearest.follow(centers, changed)
             if move <= tol * self.variance:
                 break
-        centers = exact_means(self.points, clusters, centers)
         assigned = np.concatenate([self.held, nearest.chosen])
+        if self.exchange:
+            moving = Exchange(self.points, assigned, self.k, len(self.held), self.n_known, self.fewest)
+            clusters = assigned = moving.run()
+        centers = exact_means(self.points, clusters, centers)
         return Clustering(assigned, centers, self._inertia(centers, assigned))
 
     def _nearest(self, centers: Floats) -> Nearest | NearestWithFloor:

@@ -22,14 +22,14 @@ class LegoGCDPlusRecipe(ParametricRecipe):
     """LegoGCD's settings, and how wide the whitening and how even the prior is.
 
     >>> LegoGCDPlusRecipe(start="kmeans").whitened_width(n_classes=100)
-    100
+    300
     """
 
     whitened_dim: int | None = Field(
         None,
         ge=0,
         description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
-        "None: max(64, 10·√K)",
+        "None: max(64, 3·K)",
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
     settle: bool = Field(
@@ -40,7 +40,7 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
         if self.start == "random":
             return 0
-        return max(64, round(10 * n_classes**0.5)) if self.whitened_dim is None else self.whitened_dim
+        return max(64, 3 * n_classes) if self.whitened_dim is None else self.whitened_dim
 
 
 @register(
@@ -95,7 +95,7 @@ class LegoGCDPlus(LegoGCD):
             super().start(features, labels, seed)
             return
         share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
-        self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share)
+        self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
 
     @property
     def settles(self) -> bool:

@@ -28,6 +28,7 @@ def settled_centers(
         n_init=_STARTS,
         known_share=known_share,
         n_known=n_known,
+        exchange=True,
     )
     centers = directions(found.centers)
     present = np.unique(found.labels)
