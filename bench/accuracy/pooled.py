@@ -92,7 +92,7 @@ class Trial:
             seen = directions(look.of(means))
             found = semi_supervised_kmeans(seen, self.labels, self.k, seed=self.seed, n_init=10, n_known=self.n_known)
             scores[f"k-means again, {name}"] = self.nearest(look.of(center), found.centers)
-            centers = settled_centers(seen, self.labels, self.k, self.n_known, self.seed)
+            centers = settled_centers(seen, self.labels, self.classes_now(means), self.k, self.n_known, self.seed)
             scores[f"settled, {name}"] = self.nearest(look.of(center), centers)
         return scores
 
@@ -115,6 +115,11 @@ class Trial:
     @torch.no_grad()
     def means(self) -> np.ndarray:
         return functional.normalize(self.tail(self.views), dim=-1).mean(1).numpy()
+
+    @torch.no_grad()
+    def classes_now(self, features: np.ndarray) -> np.ndarray:
+        """The class [N] that the trained prototypes give each of the features."""
+        return self.method.logits(torch.from_numpy(features)).argmax(-1).numpy()
 
     @torch.no_grad()
     def predicted(self) -> str:

@@ -12,7 +12,13 @@ _ENOUGH = 8  # labelled images whose mean is taken for the middle of their class
 
 
 def kmeans_centers(
-    features: np.ndarray, labels: np.ndarray, n_classes: int, n_known: int, seed: int, known_share: float = 0.0, exchange: bool = False
+    features: np.ndarray,
+    labels: np.ndarray,
+    n_classes: int,
+    n_known: int,
+    seed: int,
+    known_share: float = 0.0,
+    exchange: bool = False,
 ) -> Tensor:
     """One center per class [K, D] among the features' directions; labels are classes 0..n_known−1, the others are -1.
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legogcd.methods.legogcd_plus.known_share import known_share, share_of_positives
+from legogcd.methods.legogcd_plus.known_share import known_share, shares_of_positives
 
 
 def mixture(seed, share, labelled=20, unlabelled=1500, classes=10, n_known=5, dim=16, spread=0.5):
@@ -31,10 +31,13 @@ def test_the_share_of_a_mixture_is_found(share, labelled, error):
     assert np.mean(found) == pytest.approx(share, abs=error)
 
 
-def test_classes_that_cannot_be_told_from_known_ones_count_as_known():
-    points, labels = mixture(0, share=0.4)
-    labels[labels == 4] = -1
-    assert known_share(points * 0 + np.random.default_rng(0).normal(size=points.shape), labels, 0) > 0.9
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_new_classes_that_look_like_known_ones_do_not_pass_for_known(share):
+    """Where classes overlap, many images of new ones are as near to a known mean as its own images are."""
+    found = [
+        known_share(*mixture(seed, share, 60, 2400, classes=40, n_known=20, spread=1.6), seed) for seed in range(4)
+    ]
+    assert np.mean(found) == pytest.approx(share, abs=0.12)
 
 
 def test_a_whitening_that_has_seen_the_left_out_labels_would_be_too_sure():
@@ -61,13 +64,13 @@ def test_positives_that_no_negative_reaches_give_their_exact_share(seed, share, 
     positives = np.random.default_rng(seed).random(n)
     negatives = round(n / share) - n
     mixed = np.concatenate([positives, -1 - np.arange(negatives)])
-    assert share_of_positives(positives, mixed) == pytest.approx(n / len(mixed))
+    assert shares_of_positives(positives, mixed) == pytest.approx([n / len(mixed)])
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_negatives_can_only_raise_the_share_and_order_is_all_that_counts(seed):
     random = np.random.default_rng(seed)
     positives, negatives = random.normal(1, 1, size=40), random.normal(-1, 1, size=60)
-    found = share_of_positives(positives, np.concatenate([positives, negatives]))
+    (found,) = shares_of_positives(positives, np.concatenate([positives, negatives]))
     assert 0.4 - 1e-9 <= found <= 1
-    assert share_of_positives(np.exp(positives), np.exp(np.concatenate([positives, negatives]))) == found
+    assert shares_of_positives(np.exp(positives), np.exp(np.concatenate([positives, negatives]))) == [found]

@@ -112,6 +112,7 @@ def test_it_settles_where_classes_are_among_trained_features() -> None:
     recipe = LegoGCDPlusRecipe(whitened_dim=5, settle=True, **SMALL)
     method = build_method("legogcd+", dim=12, n_classes=6, n_known=3, recipe=recipe)
     assert method.settles
+    method.start(sample(5, nuisance=0.5)[0], labels, seed=0)
     method.finish(trained, labels, seed=0)
     predicted = method.logits(torch.from_numpy(trained)).argmax(1).numpy()
     assert clustering_accuracy(classes, predicted, n_known=3).all == 1

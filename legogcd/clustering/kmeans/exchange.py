@@ -78,3 +78,24 @@ class Exchange:
     def _renew(self, changed: Ints) -> None:
         self.centers[changed] = self.sums[changed] / np.maximum(self.sizes[changed], 1)[:, None]
         self.norms[changed] = squared_norms(self.centers[changed])
+
+
+def exchanged(
+    features: Floats, labels: Ints, clusters: Ints, k: int, n_known: int = 0, known_share: float = 0.0
+) -> Ints:
+    """Better clusters [N] than those given, by `Exchange`; labelled points (``labels`` [N] ≥ 0) are in their class.
+
+    At least ``known_share`` of the unlabelled points, or as many as there were, stay in the first ``n_known`` clusters.
+
+    >>> points = np.array([[0.0], [0.2], [5.0], [9.0], [9.2]], np.float32)
+    >>> exchanged(points, np.array([0, -1, -1, 1, -1]), np.array([0, 2, 2, 1, 1]), k=3).tolist()
+    [0, 0, 2, 1, 1]
+    """
+    order = np.argsort(labels < 0, kind="stable")
+    n_held = int((labels >= 0).sum())
+    begun = np.where(labels >= 0, labels, clusters)[order]
+    centered = features[order] - features.mean(axis=0, dtype=np.float64).astype(np.float32)
+    fewest = round(known_share * (len(labels) - n_held))
+    found = np.empty_like(begun)
+    found[order] = Exchange(centered, begun, k, n_held, n_known, fewest).run()
+    return found

@@ -19,12 +19,14 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
     """The share of the unlabelled images that are of known classes; None where too few are labelled to tell.
 
     Labelled images stand for all images of their classes. Left out in turns, they show how near such images come to a
-    known class, and `share_of_positives` holds that against the unlabelled ones; the mean over several ways to take
-    turns counts. ``points`` [N, d] are features along their principal axes, whitened here without the labels that are
-    left out; ``labels`` [N] are classes, -1 for none.
+    known class, and `shares_of_positives` holds that against the unlabelled ones. Some images of new classes come as
+    near: as many as do of a known class whose own mean is not looked at. What they add is taken off again: of a share s
+    of known images and a part q of all others, s + (1 − s)·q are found. Means over several ways to take turns count.
+    ``points`` [N, d] are features along their principal axes, whitened here without the labels that are left out;
+    ``labels`` [N] are classes, -1 for none.
 
-    It can tell only as well as the labelled images were chosen at random, and takes new classes that look like known
-    ones for known.
+    It can tell only as well as the labelled images were chosen at random, and as new classes are to known ones what
+    known ones are to each other.
     """
     random = np.random.default_rng(seed)
     labelled, unlabelled = (
@@ -35,38 +37,52 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
         return None
     rows = np.concatenate([labelled, unlabelled])
     points, labels = points[rows], labels[rows]
-    return float(np.mean([_share_by_turns(points, labels, random) for _ in range(_DIVISIONS)]))
+    found, alike = np.mean([_shares_by_turns(points, labels, random) for _ in range(_DIVISIONS)], axis=0)
+    n = len(np.unique(labels[labels >= 0]))
+    alike = 1 - (1 - alike) ** (n / max(1, n - 1))  # a new class has one mean more to be near to
+    return max(0.0, float((found - alike) / (1 - alike))) if alike < 1 else 0.0
 
 
-def _share_by_turns(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> float:
-    held_out, unlabelled = [], []
+def _shares_by_turns(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> list[float]:
+    """Which share of the unlabelled images, and of known images without their class, passes for known."""
+    held_out, unlabelled, strangers = [], [], []
     for left_out in _turns(labels, random):
         kept = labels.copy()
         kept[left_out] = -1
-        nearness = _nearness(points, kept)  # [N]
-        held_out.append(nearness[left_out])
-        unlabelled.append(nearness[labels < 0])
-    return share_of_positives(np.concatenate(held_out), np.concatenate(unlabelled))
+        nearness, classes = _nearness(points, kept)  # [N, C]
+        held_out.append(nearness[left_out].max(axis=1))
+        unlabelled.append(nearness[labels < 0].max(axis=1))
+        if len(classes) > 1:
+            others = np.where(classes == labels[left_out, None], -np.inf, nearness[left_out])
+            strangers.append(others.max(axis=1))
+    mixed = [np.concatenate(part) for part in (unlabelled, strangers) if part]
+    shares = shares_of_positives(np.concatenate(held_out), *mixed)
+    return [*shares, 0.0][:2]
 
 
-def share_of_positives(positives: np.ndarray, mixed: np.ndarray) -> float:
+def shares_of_positives(positives: np.ndarray, mixed: np.ndarray, *others: np.ndarray) -> list[float]:
     """The share of positives among the scores ``mixed`` [M], by scores of ``positives`` [P] that are like them.
 
     Whatever the share s is, of ``mixed`` at least s times as many as of ``positives`` reach a score t:
     s ≤ M(t)/P(t), with M and P the shares that reach t; both are the same at a t that no negative reaches. The ratio is
     taken where its upper confidence limit, by two standard errors of P(t), is least. (Garg et al., 2021, "Mixture
-    proportion estimation and PU learning", take the least limit in the same spirit.)
+    proportion estimation and PU learning", take the least limit in the same spirit.) Behind it stand the ratios of
+    ``others`` at the same t.
 
-    >>> share_of_positives(np.arange(10.0), np.concatenate([np.arange(10.0), np.full(30, -1.0)]))
-    0.25
+    >>> shares_of_positives(np.arange(10.0), np.concatenate([np.arange(10.0), np.full(30, -1.0)]))
+    [0.25]
     """
     scores = np.sort(positives)[::-1]
     first = max(_FEWEST_IMAGES, round(_LEAST_SHARE * len(scores)))
     reached = np.arange(first, len(scores) + 1) / len(scores)  # P(t) at the t of each score from the first on
-    below = np.searchsorted(np.sort(mixed), scores[first - 1 :], side="left")
-    ratio = (1 - below / len(mixed)) / reached
-    limit = ratio * (1 + 2 * np.sqrt((1 - reached) / (reached * len(scores))))
-    return float(min(1.0, ratio[limit.argmin()]))
+    ratios = [_reaching(part, scores[first - 1 :]) / reached for part in (mixed, *others)]
+    limit = ratios[0] * (1 + 2 * np.sqrt((1 - reached) / (reached * len(scores))))
+    return [min(1.0, float(ratio[limit.argmin()])) for ratio in ratios]
+
+
+def _reaching(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """The share of the scores that reach each threshold."""
+    return np.asarray(1 - np.searchsorted(np.sort(scores), thresholds, side="left") / len(scores))
 
 
 def _turns(labels: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
@@ -80,9 +96,9 @@ def _turns(labels: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarr
         yield np.flatnonzero(turn == number)
 
 
-def _nearness(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The cosine [N] between each point and the nearest class mean, whitened by the labels."""
+def _nearness(points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cosines [N, C] between each point and each class mean, whitened by the labels; and those classes [C]."""
     labelled = labels >= 0
     seen = directions(points @ equalizing(around_class_means(points[labelled], labels[labelled])))
-    means = labelled_means(seen, labels, np.unique(labels[labelled]))
-    return np.asarray((seen @ directions(means).T).max(axis=1))
+    classes = np.unique(labels[labelled])
+    return seen @ directions(labelled_means(seen, labels, classes)).T, classes

@@ -15,7 +15,7 @@ from legogcd.methods.recipe import ParametricRecipe
 from legogcd.methods.registry import register
 from legogcd.methods.simgcd import FOR_PHOTOS, LegoGCD
 
-_LOOKALIKES = 0.1  # of the unlabelled images: those of new classes that may look like known ones
+_CAUTION = 0.1  # the share of known images that is held to is so much lower than the one that was found
 
 
 class LegoGCDPlusRecipe(ParametricRecipe):
@@ -33,7 +33,7 @@ class LegoGCDPlusRecipe(ParametricRecipe):
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
     settle: bool = Field(
-        False, description="look for the classes once more among the trained features, averaged over all kept views"
+        True, description="look for the classes once more among the trained features, averaged over all kept views"
     )
 
     def whitened_width(self, n_classes: int) -> int:
@@ -105,18 +105,26 @@ class LegoGCDPlus(LegoGCD):
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Whiten the trained features anew and put the prototypes where `settled_centers` finds classes in them."""
         assert self.whitening is not None
+        found = self._sorted(features)
         self.whitening.fit(features, labels)
-        share = float(self.prior.expectation.current(torch.zeros(2))[0])
+        share = float(self.prior.expectation.current(torch.zeros(2))[0])  # trained labels would say too little
         k = len(self.prototypes.weight)
-        centers = settled_centers(self.whitening.of(features), labels, k, self.n_known, seed, share)
+        centers = settled_centers(self.whitening.of(features), labels, found, k, self.n_known, seed, share)
         self.prototypes.start_at(torch.from_numpy(centers))
+
+    @torch.no_grad()
+    def _sorted(self, features: np.ndarray) -> np.ndarray:
+        """The class [N] that the prototypes give each of the features [N, D]."""
+        device = self.prototypes.weight.device
+        parts = torch.from_numpy(features).split(4096)
+        return np.concatenate([self.logits(part.to(device)).argmax(-1).cpu().numpy() for part in parts])
 
     def _expect(self, found: float | None, labels: np.ndarray) -> float:
         """Tell the prior which share of the unlabelled images is surely of known classes; 0 where none was found."""
         if found is None:
             return 0.0
         every_class_known = self.n_known == len(self.prototypes.weight)
-        share = 1.0 if every_class_known else max(0.0, found - _LOOKALIKES)
+        share = 1.0 if every_class_known else max(0.0, found - _CAUTION)
         n_labelled, n_unlabelled = int((labels >= 0).sum()), int((labels < 0).sum())
         self.prior.expect(share, labelled=n_labelled / (n_labelled + share * n_unlabelled))
         return share

@@ -1,8 +1,8 @@
-"""Where the classes lie among trained features: k-means once more, after every image moved towards those like it."""
+"""Where the classes lie among trained features: single images exchanged after all moved towards those like them."""
 
 import numpy as np
 
-from legogcd.clustering import directions, semi_supervised_kmeans
+from legogcd.clustering import directions, exchanged, semi_supervised_kmeans
 from legogcd.methods.labelled_means import labelled_means
 
 NEIGHBORS = 10
@@ -11,29 +11,31 @@ _CHUNK = 2048  # rows whose neighbors are looked for at once
 
 
 def settled_centers(
-    seen: np.ndarray, labels: np.ndarray, k: int, n_known: int, seed: int, known_share: float = 0.0
+    seen: np.ndarray, labels: np.ndarray, found: np.ndarray, k: int, n_known: int, seed: int, known_share: float = 0.0
 ) -> np.ndarray:
     """One direction per class [K, D] in what the prototypes see of trained features [N, D]; labels [N], -1 for none.
 
-    Semi-supervised k-means among `toward_neighbors` says which images belong together, and their own means count.
-    With few images per class in many dimensions the true classes and very different ones have the same within-cluster
-    sum of squares (docs/accuracy.md), so k-means alone cannot tell them apart; neighbors can.
+    Among `toward_neighbors`, single images are exchanged from the classes ``found`` [N] that training ended with, and
+    from those that semi-supervised k-means finds anew; the lower within-class sum of squares decides, and the means of
+    what then belongs together count.
     """
     points = directions(seen)
-    found = semi_supervised_kmeans(
-        toward_neighbors(points),
-        labels,
-        k,
-        seed=seed,
-        n_init=_STARTS,
-        known_share=known_share,
-        n_known=n_known,
-        exchange=True,
+    moved = toward_neighbors(points)
+    anew = semi_supervised_kmeans(
+        moved, labels, k, seed=seed, n_init=_STARTS, known_share=known_share, n_known=n_known, exchange=True
     )
-    centers = directions(found.centers)
-    present = np.unique(found.labels)
-    centers[present] = directions(labelled_means(points, found.labels, present))
+    kept = exchanged(moved, labels, found, k, n_known, known_share)
+    settled = min((kept, anew.labels), key=lambda clusters: _within(moved, clusters))
+    centers = directions(anew.centers)
+    present = np.unique(settled)
+    centers[present] = directions(labelled_means(points, settled, present))
     return centers
+
+
+def _within(points: np.ndarray, clusters: np.ndarray) -> float:
+    """The sum of squared distances to the means of the clusters."""
+    present, places = np.unique(clusters, return_inverse=True)
+    return float(((points - labelled_means(points, clusters, present)[places]) ** 2).sum(dtype=np.float64))
 
 
 def toward_neighbors(points: np.ndarray, count: int = NEIGHBORS) -> np.ndarray:
