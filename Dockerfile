@@ -11,13 +11,13 @@ COPY pyproject.toml README.md LICENSE ./
 COPY legogcd ./legogcd
 # an index of PyTorch wheels without CUDA makes the image a fifth of the size: --build-arg TORCH_INDEX=URL (pytorch.org names it)
 ARG TORCH_INDEX=""
-RUN pip install ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} ".[raw]" \
+RUN PIP_EXTRA_INDEX_URL="$TORCH_INDEX" pip install "/src[raw]" \
     && rm -rf /src \
     && useradd --create-home --uid 1000 person \
     && mkdir -p /cache /data \
     && chown person /cache /data
 
-USER person
+USER 1000
 WORKDIR /data
 VOLUME ["/cache"]
 ENTRYPOINT ["legogcd"]

@@ -12,13 +12,13 @@ ENV PIP_NO_CACHE_DIR=1 \
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY legogcd ./legogcd
-RUN pip install ".[raw]" \
+RUN pip install "/src[raw]" \
     && rm -rf /src \
     && useradd --create-home --uid 1000 person \
     && mkdir -p /cache /data \
     && chown person /cache /data
 
-USER person
+USER 1000
 WORKDIR /data
 VOLUME ["/cache"]
 ENTRYPOINT ["legogcd"]

@@ -5,7 +5,8 @@ from typing import Any
 
 from griffe import Extension, Object
 
-from legogcd.run.options import RunOptions, described
+from legogcd.run.option_docs import described
+from legogcd.run.options import RunOptions
 
 EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 

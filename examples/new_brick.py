@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from legogcd import LegoGCD
-from legogcd.bricks import Brick, TwoViews, plug_in
+from legogcd.bricks import Brick, TwoViews
 from legogcd.demo import write_digits
 from legogcd.evaluation import clustering_accuracy
+from legogcd.methods import plug_in
 
 
-@plug_in("agree", "the mean squared difference of the two views' predictions", weight=0.5)
 class Agreement(Brick):
     """mean_i ‖p_i − p_i'‖² over the images i, p = softmax(z/τ).
 
@@ -33,6 +33,8 @@ class Agreement(Brick):
         self.selected = p.new_ones(p.shape[:2], dtype=torch.bool)  # every view counts
         return (p[0] - p[1]).square().sum(-1).mean()
 
+
+plug_in("agree", "the mean squared difference of the two views' predictions", Agreement, weight=0.5)
 
 with tempfile.TemporaryDirectory() as home:
     paths = sorted(write_digits(Path(home) / "digits", 300).rglob("*.png"))  # one folder per digit

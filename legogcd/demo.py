@@ -14,7 +14,7 @@ from legogcd.display import Screen
 from legogcd.evaluation import scoring
 from legogcd.report import draw_contact_sheet, draw_curves
 from legogcd.run import Job, RunOptions, discover, prepare
-from legogcd.run.scored import forgotten
+from legogcd.run.evaluating import forgotten
 from legogcd.wording import percent
 
 KNOWN_DIGITS = ("0", "1", "2", "3", "4")

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.text import Text
 
 from legogcd import launched
 from legogcd.phases import Phases
@@ -110,7 +110,7 @@ class Screen(Quiet):
 
             def update(metrics: dict[str, Any]) -> None:
                 progress.update(task, completed=metrics["epoch"])
-                live.update(Group(progress, _table(metrics, self.terms)))
+                live.update(Group(progress, _line(metrics, self.terms)))
 
             yield update
 
@@ -130,13 +130,13 @@ def _cells(metrics: dict[str, Any], terms: bool) -> dict[str, str]:
     return cells | {name.capitalize(): percent(metrics[name]) for name in SCORES if name in metrics}
 
 
-def _table(metrics: dict[str, Any], terms: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    cells = _cells(metrics, terms)
-    for name in cells:
-        table.add_column(name, justify="right", style="bold" if name in ("All", "Old", "New") else "")
-    table.add_row(*cells.values())
-    return table
+def _line(metrics: dict[str, Any], terms: bool) -> Text:
+    """The numbers under a bar, in one line where the terminal is wide enough."""
+    cells = [
+        Text(f"{name} {value}".replace(" ", "\N{NO-BREAK SPACE}"), "bold" if name in ("All", "Old", "New") else "")
+        for name, value in _cells(metrics, terms).items()
+    ]
+    return Text("  ").join(cells)
 
 
 class Notebook(Quiet):

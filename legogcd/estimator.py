@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from legogcd.late_bases import ScikitLater
-from legogcd.run.options import AUTO_BACKBONE, RunOptions, described
+from legogcd.run.option_docs import described
+from legogcd.run.options import AUTO_BACKBONE, RunOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +94,10 @@ class LegoGCD(ScikitLater):
         self : LegoGCD
             The fitted estimator.
         """
+        from legogcd.run.arguments import check_options
+
+        options = RunOptions.given({name: getattr(self, name) for name in _OPTIONS})
+        check_options(options)
         from legogcd.collection import from_python_labels, images_and_labels
         from legogcd.run.backbone_choice import with_chosen_backbone
         from legogcd.run.categories import Categories
@@ -100,7 +105,6 @@ class LegoGCD(ScikitLater):
         from legogcd.run.job import Job
         from legogcd.run.pipeline import discover
 
-        options = RunOptions.given({name: getattr(self, name) for name in _OPTIONS})
         display = self._display()
         found, given = images_and_labels(images, labels, display.note)
         collection, known_values = from_python_labels(found, given)

@@ -30,8 +30,11 @@ def library_error(error: BaseException, most: int = 160) -> str:
 
     >>> library_error(ValueError("no  such key")), library_error(ValueError("use weights_only=False"))
     ('no such key', 'refused for safety (ValueError)')
+    >>> library_error(OSError(b"not a raw file"))
+    'not a raw file'
     """
-    text = printable(" ".join(str(error).split()))
+    said = error.args[0] if len(error.args) == 1 else error
+    text = printable(" ".join((said.decode("utf-8", "replace") if isinstance(said, bytes) else str(error)).split()))
     if _UNSAFE_ADVICE.search(text):
         return f"refused for safety ({type(error).__name__})"
     return (text if len(text) <= most else f"{text[: most - 1]}…") or type(error).__name__

@@ -1,4 +1,4 @@
-"""Versions of one photo in a collection: ``python -m bench.accuracy.duplicates DIR:KNOWN --work DIR --out CSV``.
+"""Versions of one photo in a collection: ``python -m bench.accuracy.duplicates DIR:KNOWN... --work DIR --out CSV``.
 
 Of a folder with one sub-folder per class some images of each class are copied, and of some of the unlabelled ones
 eight versions more: compressed, half as large, cropped a little, brighter, darker, and several of these at once. Both
@@ -10,7 +10,7 @@ that it is said how many of the planted versions are found, and which pairs of d
 import argparse
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,16 @@ COLUMNS = ("dataset", "seed", "near_duplicates", "all", "old", "new", "anchored"
 
 def main() -> None:
     options = read_options()
-    data: DataSet = options.data
+    rows = read_others(options.out, {data.name for data in options.data})
+    for data in options.data:
+        for row in rows_of(data, options):
+            rows.append(row)
+            print(dict(zip(COLUMNS, row, strict=True)), flush=True)
+            write(options.out, rows)
+
+
+def rows_of(data: DataSet, options: argparse.Namespace) -> Iterator[tuple[object, ...]]:
+    """Both ways to run by seed, after the collection was made and what is found in it was said."""
     folder = options.work / f"{data.name}-planted"
     if not folder.exists():
         plant(data, folder, options)
@@ -39,20 +48,17 @@ def main() -> None:
     prepared = prepare(Job(collection, chosen), Quiet())
     prepared.find_copies(Quiet())
     print(found_pairs(collection.images.names, prepared.copies.stands_in), flush=True)
-    rows = []
     for seed in options.seeds:
         for how in ("apart", "as-one"):
             outcome = discover(Job(collection, chosen.changed(seed=seed, near_duplicates=how)))
-            rows.append((data.name, seed, how, *scored(outcome, truth, collection.n_known)))
-            print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
-            write(options.out, rows)
+            yield (data.name, seed, how, *scored(outcome, truth, collection.n_known))
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.accuracy.duplicates", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("data", type=DataSet.read, metavar="DIR:KNOWN")
+    parser.add_argument("data", type=DataSet.read, nargs="+", metavar="DIR:KNOWN")
     parser.add_argument("--work", type=Path, required=True, help="where the collection is made")
     parser.add_argument("--out", type=Path, default=Path("results/duplicates.csv"))
     parser.add_argument("--classes", type=int, default=12, help="how many sub-folders are taken")
@@ -141,6 +147,14 @@ def scored(outcome: Outcome, truth: Truth, n_known: int) -> tuple[float | int, .
         anchored += max(map(photos.count, set(photos))) > len(photos) / 2
     merged = outcome.copies.extra if outcome.copies else 0
     return (*(round(part, 4) for part in (score.all, score.old, score.new)), anchored, merged, len(found.names))
+
+
+def read_others(path: Path, names: set[str]) -> list[tuple[object, ...]]:
+    """The rows of other data sets that are there already."""
+    if not path.exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return [tuple(row) for row in list(csv.reader(file))[1:] if row[0] not in names]
 
 
 def write(path: Path, rows: list[tuple[object, ...]]) -> None:

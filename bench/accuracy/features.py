@@ -20,8 +20,8 @@ from bench.accuracy.study import DataSet
 from legogcd.clustering import directions, kmeans, semi_supervised_kmeans
 from legogcd.collection import Images
 from legogcd.evaluation import clustering_accuracy
-from legogcd.methods.legogcd_plus.method import LegoGCDPlusRecipe
 from legogcd.methods.legogcd_plus.whitening import Whitening
+from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
 from legogcd.run.runtime import open_runtime
 from legogcd.vision.backbones import load_backbone
 from legogcd.vision.features import features, stacked, streamed_states

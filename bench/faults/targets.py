@@ -178,7 +178,8 @@ def _views(folder: Path) -> Iterator[Target]:
     import torch
 
     from legogcd.vision.views.kept import KeptViews
-    from legogcd.vision.views.shards import Layout, write_sealed, writing
+    from legogcd.vision.views.sealed import write_sealed
+    from legogcd.vision.views.shards import Layout, writing
     from legogcd.vision.views.store import check_kept
     from legogcd.vision.views.tensor_format import StoredTensor
 

@@ -9,8 +9,8 @@ from legogcd.methods import build_method
 from legogcd.run.runtime import open_runtime
 from legogcd.training.loop import LabelledViews, Learner
 from legogcd.vision.backbones import load_backbone
-from legogcd.vision.views.kept import MANIFEST
-from legogcd.vision.views.shards import SHARD_BYTES, Layout, write_sealed, writing
+from legogcd.vision.views.sealed import MANIFEST, write_sealed
+from legogcd.vision.views.shards import SHARD_BYTES, Layout, writing
 from legogcd.vision.views.source import ViewSource
 from legogcd.vision.views.tensor_format import StoredTensor
 

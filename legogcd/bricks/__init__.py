@@ -15,9 +15,6 @@
 torch.Size([])
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
-
 from legogcd.bricks.adaptive_margin_ce import AdaptiveMarginCE
 from legogcd.bricks.consensus_distillation import ConsensusDistillation
 from legogcd.bricks.dual_view_kl import DualViewKL
@@ -30,7 +27,6 @@ from legogcd.bricks.rank_statistics import RankStatistics
 from legogcd.bricks.self_distillation import SelfDistillation
 from legogcd.bricks.shared.brick import Brick
 from legogcd.bricks.shared.confident_known import confident_known
-from legogcd.bricks.shared.plug_in import PLUG_INS, PlugIn, plug_in
 from legogcd.bricks.shared.sinkhorn import sinkhorn_knopp
 from legogcd.bricks.shared.two_views import TwoViews
 from legogcd.bricks.sup_con import SupCon
@@ -39,7 +35,6 @@ from legogcd.bricks.swapped_prediction import SwappedPrediction
 from legogcd.bricks.view_consistency import ViewConsistency, sigmoid_ramp
 
 __all__ = [
-    "PLUG_INS",
     "AdaptiveMarginCE",
     "Brick",
     "ConsensusDistillation",
@@ -48,7 +43,6 @@ __all__ = [
     "LocalEntropy",
     "MeanEntropy",
     "NeighborPairs",
-    "PlugIn",
     "PriorAlignment",
     "RankStatistics",
     "SelfDistillation",
@@ -58,10 +52,6 @@ __all__ = [
     "TwoViews",
     "ViewConsistency",
     "confident_known",
-    "plug_in",
     "sigmoid_ramp",
     "sinkhorn_knopp",
 ]
-
-for _file in iter_modules(__path__):  # every brick's file is read, so that a brick with a name needs no line here
-    import_module(f"{__name__}.{_file.name}")

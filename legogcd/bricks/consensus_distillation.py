@@ -8,7 +8,6 @@ from torch import Tensor
 
 from legogcd.bricks.self_distillation import SelfDistillation
 from legogcd.bricks.shared.arguments import fraction
-from legogcd.bricks.shared.plug_in import plug_in
 from legogcd.bricks.shared.two_views import TwoViews
 
 
@@ -18,7 +17,6 @@ def log_consensus(log_p: Tensor, sharpening: float) -> Tensor:
     return torch.log_softmax(sharpening * log_mean, dim=-1)
 
 
-@plug_in("consensus", "both views distilled from their average", replaces=SelfDistillation)
 class ConsensusDistillation(SelfDistillation):
     """Cross entropy of both views' predictions against their sharpened, detached mean; for ``SelfDistillation``.
 

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from legogcd.bricks.mean_entropy import MeanEntropy
 from legogcd.bricks.shared.arguments import fraction, positive
 from legogcd.bricks.shared.brick import Brick
-from legogcd.bricks.shared.plug_in import plug_in
 from legogcd.bricks.shared.running_mean import RunningMean, log_mean_prediction, uniform_over_classes
 from legogcd.bricks.shared.two_views import TwoViews
 
@@ -20,7 +18,6 @@ def kl_of_mean(log_p: Tensor, prior: Tensor) -> Tensor:
     return (log_mean.exp() * (log_mean - log_mean_prediction(prior))).sum()
 
 
-@plug_in("prior", "mean entropy towards an estimated prior instead of the uniform one", replaces=MeanEntropy)
 class PriorAlignment(Brick):
     """How far the mean prediction is from the classes' estimated shares; takes the place of ``MeanEntropy``.
 

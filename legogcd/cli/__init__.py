@@ -31,7 +31,7 @@ from legogcd.cli.predict import predict
 from legogcd.cli.report import report
 from legogcd.cli.reproduce import reproduce
 from legogcd.cli.review import review
-from legogcd.cli.volume import QuietFlag, VerboseFlag, set_volume, with_volume
+from legogcd.cli.volume import QuietFlag, VerboseFlag, say, set_volume, with_volume
 from legogcd.errors import UserError
 from legogcd.version import __version__
 from legogcd.wording import printable
@@ -224,5 +224,5 @@ def _same_command(arguments: list[str]) -> str:
 
 
 def _complain(message: str) -> int:
-    typer.echo(f"legogcd: {printable(' '.join(message.split()))}", err=True)
+    say(f"legogcd: {printable(' '.join(message.split()))}", err=True)
     return 2

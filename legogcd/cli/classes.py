@@ -38,8 +38,12 @@ def estimate_classes(
     Prints a curve with the estimate and an interval and saves the picture. `--classes auto` of `discover` does the
     same first. The views that are kept on the way are those `discover` uses.
     """
-    from legogcd.run.arguments import check_images, check_labels
+    from legogcd.approaches import check_approach
+    from legogcd.run.arguments import check_images, check_labels, check_network
 
+    if approach is not None:
+        check_approach(approach)
+    check_network(options)
     check_images(images)
     check_labels(labels, options.changed(n_classes="auto"))
     from legogcd.run.class_count import estimate_job_classes

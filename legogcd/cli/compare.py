@@ -37,12 +37,17 @@ def compare(
     By default three methods and one seed; `--methods all --seeds 3` is the whole comparison, 27 runs. Interrupted, the
     same command goes on; runs that --out has are not repeated. No label is held out.
     """
-    from legogcd.run.arguments import check_images, check_labels, check_truth
+    from legogcd.methods import split_methods
+    from legogcd.run.arguments import check_images, check_labels, check_methods, check_network, check_truth
 
+    names = split_methods(ALL_METHODS if methods == "all" else methods)
+    if not names:
+        raise UserError("--methods names no method; see `legogcd methods`")
+    check_methods(names, options)
+    check_network(options)
     check_images(images)
     check_labels(labels, options)
     check_truth(labels)
-    from legogcd.methods import check_method, split_methods
     from legogcd.report import draw_comparison
     from legogcd.run.compare import PICTURE, RESULTS, TABLE, Comparison, run_comparison, screen_table
     from legogcd.run.opening import open_job
@@ -50,11 +55,6 @@ def compare(
 
     display = show()
     began = time.monotonic()
-    names = split_methods(ALL_METHODS if methods == "all" else methods)
-    if not names:
-        raise UserError("--methods names no method; see `legogcd methods`")
-    for name in names:
-        check_method(name)
     job, truth = open_job(images, labels, options.changed(held_out=0), display.note, ask=may_download)
     assert truth is not None
     job, prepared = with_estimated_classes(job, out, display)

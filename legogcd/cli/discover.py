@@ -53,9 +53,10 @@ def discover(
 
         legogcd discover photos --from run --out run2
     """
-    from legogcd.run.arguments import check_images, check_labels
+    from legogcd.run.arguments import check_images, check_labels, check_options
     from legogcd.run.folder import check_free
 
+    check_options(options)
     check_images(images)
     check_labels(labels, options, from_run)
     if not resume and launched.rank() == 0:
@@ -66,7 +67,6 @@ def discover(
     from legogcd.run.figure_sample import keep_sample
     from legogcd.run.opening import open_job
 
-    options.check_recipe()
     display = show()
     phases = display.phases
     phases.add("starting", seconds_since_start())
@@ -104,9 +104,10 @@ def encode(
     images: o.Images, options: Annotated[RunOptions, o.Only("backbone", "views", "machine", "engine", "ray_address")]
 ) -> None:
     """Fill the cache of kept views alone; `discover` with the same settings then starts to train at once."""
-    from legogcd.run.arguments import check_images
+    from legogcd.run.arguments import check_images, check_network
 
     check_images(images)
+    check_network(options)
     from legogcd.collection import images_at, unlabelled
     from legogcd.run import Job, prepare
     from legogcd.run.backbone_choice import with_chosen_backbone
@@ -123,7 +124,10 @@ def evaluate(
     balanced: Annotated[bool, typer.Option("--balanced", help="Average over classes, not over images.")] = False,
 ) -> None:
     """Score a finished run: All, Old and New after one optimal matching, on the images it had no label for."""
-    from legogcd.run.scored import evaluate_run
+    from legogcd.run.arguments import check_run
+
+    check_run(run)
+    from legogcd.run.evaluating import evaluate_run
     from legogcd.wording import percent
 
     scores = evaluate_run(run, truth, balanced)
@@ -157,7 +161,7 @@ def _carried(from_run: Path | None, out: Path) -> list[str]:
 
 
 def _summary(outcome: "Outcome", scored: bool) -> list[str]:
-    from legogcd.run.scored import forgotten
+    from legogcd.run.evaluating import forgotten
     from legogcd.wording import percent
 
     lines = [outcome.discovery.summary()]

@@ -26,9 +26,13 @@ def figures(
     With `legogcd figures paper RUN...` SimGCD and LegoGCD stand side by side as in the paper, all data sets on one
     sheet, and its two illustrations are drawn too; a run folder called paper is given as ./paper.
     """
-    from legogcd.paper.figures import draw_as_printed, draw_figures
+    from legogcd.run.arguments import check_run
 
     as_printed = str(runs[0]) == AS_PRINTED
+    for run in runs[as_printed:]:
+        check_run(run)
+    from legogcd.paper.figures import draw_as_printed, draw_figures
+
     draw, folders = (draw_as_printed, runs[1:]) if as_printed else (draw_figures, runs)
     for path in draw(folders, out, note=lambda line: typer.echo(line, err=True)):
         typer.echo(path)

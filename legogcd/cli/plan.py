@@ -21,8 +21,9 @@ def plan(
 
     Labels are not needed; without --classes up to 100 of them are assumed. Nothing is left behind.
     """
-    from legogcd.run.arguments import check_images, check_labels
+    from legogcd.run.arguments import check_images, check_labels, check_options
 
+    check_options(options)
     check_images(images)
     if labels.labels is not None:
         check_labels(labels, options.changed(n_classes=options.n_classes or "auto"))

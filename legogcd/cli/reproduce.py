@@ -14,8 +14,8 @@ from legogcd.run.options import RunOptions
 
 if TYPE_CHECKING:
     from legogcd.evaluation.results import ResultBook
+    from legogcd.paper.reproduce.protocol import Protocol
     from legogcd.paper.reproduce.published_tables import Cell
-    from legogcd.paper.reproduce.trials import Protocol
 
 
 _BY_PROTOCOL = ("epochs", "backbone", "image_size")
@@ -80,6 +80,7 @@ def reproduce(
     cells = paper_table(what).cells if is_table else [Cell(_dataset(what), name) for name in methods]
     if not collect and what != "table1":
         protocol = _protocol(root, quick, images, options)
+        _check(cells, protocol)
         _run_missing(_runnable(cells, protocol), seeds, protocol, book, out / "runs")
     if is_table:
         typer.echo(_table(what, form, book, root), nl=False)
@@ -110,13 +111,21 @@ def _dataset(name: str) -> str:
 
 
 def _protocol(root: Path | None, quick: bool, images: int | None, options: RunOptions) -> "Protocol":
-    from legogcd.paper.reproduce.trials import PUBLISHED, QUICK, QUICK_IMAGES, Protocol
+    from legogcd.paper.reproduce.protocol import PUBLISHED, QUICK, QUICK_IMAGES, Protocol
 
     if root is None:
         raise UserError(f"--root is needed: the folder of the data sets (or set {ROOT_VARIABLE}); see legogcd datasets")
     usual = (QUICK if quick else PUBLISHED).model_dump(include=set(_BY_PROTOCOL))
     chosen = options.model_dump(include=options.model_fields_set)
     return Protocol(root, PUBLISHED.changed(**(usual | chosen)), images or (QUICK_IMAGES if quick else None))
+
+
+def _check(cells: "list[Cell]", protocol: "Protocol") -> None:
+    """Refuse a setting that one of the methods lacks, and a backbone that is not there."""
+    from legogcd.run.arguments import check_options
+
+    for cell in cells:
+        check_options(protocol.options_of(cell))
 
 
 def _runnable(cells: "list[Cell]", protocol: "Protocol") -> "list[Cell]":
@@ -134,11 +143,10 @@ def _runnable(cells: "list[Cell]", protocol: "Protocol") -> "list[Cell]":
 
 
 def _run_missing(cells: "list[Cell]", seeds: int, protocol: "Protocol", book: "ResultBook", folder: Path) -> None:
-    from legogcd.paper.reproduce.trials import missing_runs, run
+    from legogcd.paper.reproduce.protocol import missing_runs
+    from legogcd.paper.reproduce.trials import run
 
     display = show()
-    for cell in cells:
-        protocol.options_of(cell).chosen_recipe()  # a setting that one of them lacks is said before anything long
     runs = list(missing_runs(cells, seeds, protocol, book))
     for number, (cell, seed) in enumerate(runs, start=1):
         display.note(f"run {number} of {len(runs)}")

@@ -43,12 +43,12 @@ def display() -> "Quiet":
     return Hushed() if _volume.quiet else Screen(terms=_volume.verbose)
 
 
-def say(text: str) -> None:
-    """A result, on the screen; a terminal's lines end between words, a file's are whole."""
-    if sys.stdout.isatty():
+def say(text: str, err: bool = False) -> None:
+    """A result, or with ``err`` a complaint; a terminal's lines end between words, a file's are whole."""
+    if (sys.stderr if err else sys.stdout).isatty():
         width = shutil.get_terminal_size().columns
         text = textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    typer.echo(text)
+    typer.echo(text, err=err)
 
 
 def with_volume(command: Callable[..., None]) -> Callable[..., None]:

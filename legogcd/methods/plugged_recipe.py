@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, create_model
 
-from legogcd.bricks import PLUG_INS, PlugIn
-from legogcd.bricks.shared.plug_in import brick_settings
 from legogcd.errors import UserError
+from legogcd.late_objects import late
+from legogcd.methods.plug_in import PLUG_INS, PlugIn
 from legogcd.methods.recipe import ParametricRecipe
 
 
@@ -24,11 +24,7 @@ def plugged_recipe(base: type[ParametricRecipe], plug_ins: tuple[PlugIn, ...]) -
     """
     fields: dict[str, Any] = {}
     for plug_in in plug_ins:
-        taken_over = settings_taken_over(plug_in)
-        for name, (kind, default) in brick_settings(plug_in.brick).items():
-            if name in taken_over:
-                kind, default = kind | None, None
-            fields[f"{plug_in.name}.{name}"] = (kind, Field(default))
+        fields |= {f"{plug_in.name}.{name}": said for name, said in plug_in.settings.items()}
         kind, default = (float | None, None) if plug_in.replaces else (float, plug_in.weight)
         fields[f"{plug_in.name}.weight"] = (kind, Field(default, ge=0))
     name = f"{base.__name__}:{','.join(plug_in.name for plug_in in plug_ins)}"
@@ -38,17 +34,11 @@ def plugged_recipe(base: type[ParametricRecipe], plug_ins: tuple[PlugIn, ...]) -
     return recipe
 
 
-def settings_taken_over(plug_in: PlugIn) -> set[str]:
-    """The settings of a brick that are the recipe's: those of the brick it replaces, the temperature of one added."""
-    there = brick_settings(plug_in.replaces) if plug_in.replaces else ("temperature", "student_temperature")
-    return set(brick_settings(plug_in.brick)).intersection(there)
-
-
 def plug_in_settings(recipe: ParametricRecipe, plug_in: PlugIn) -> dict[str, Any]:
     """What a recipe sets of a brick, by the names of its constructor; without what is taken over."""
-    given = {name: getattr(recipe, f"{plug_in.name}.{name}") for name in brick_settings(plug_in.brick)}
-    taken_over = settings_taken_over(plug_in)
-    return {name: value for name, value in given.items() if not (name in taken_over and value is None)}
+    given = {name: getattr(recipe, f"{plug_in.name}.{name}") for name in plug_in.settings}
+    may_be_taken_over = {name for name, (_, field) in plug_in.settings.items() if field.default is None}
+    return {name: value for name, value in given.items() if not (name in may_be_taken_over and value is None)}
 
 
 class _Plugged(ParametricRecipe):
@@ -59,10 +49,11 @@ class _Plugged(ParametricRecipe):
     def with_settings(self, settings: Mapping[str, Any]) -> Self:
         changed = super().with_settings(settings)
         for plug_in in changed.plug_ins:
-            try:
-                plug_in.brick(**plug_in_settings(changed, plug_in))  # a brick knows which values it takes
-            except UserError as mistake:
-                raise UserError(f"{plug_in.name}: {mistake}") from None
+            if plug_in.at_hand:  # a brick knows which values it takes; of the others the limits are said
+                try:
+                    late(plug_in.brick)(**plug_in_settings(changed, plug_in))
+                except UserError as mistake:
+                    raise UserError(f"{plug_in.name}: {mistake}") from None
         return changed
 
     def __reduce__(self) -> tuple[Any, ...]:  # another process makes the class anew

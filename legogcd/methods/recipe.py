@@ -5,8 +5,10 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from legogcd.bricks import PlugIn
 from legogcd.errors import UserError
+from legogcd.methods.plug_in import PlugIn
+
+Views = Literal["both", "first"]  # which of an image's two views a term is over
 
 
 class Recipe(BaseModel):

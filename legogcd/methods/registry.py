@@ -1,4 +1,6 @@
-"""Methods by name. A method's file registers it; everything that lists, describes or builds methods reads `METHODS`.
+"""Methods by name. A method's recipe registers it; everything that lists, describes or builds methods reads `METHODS`.
+
+What a name means is said here without torch; the class is loaded when a method is built.
 
 >>> list(METHODS)[:3]
 ['kmeans', 'sskmeans', 'gcd']
@@ -7,34 +9,43 @@
 ['info_nce', 'ler', 'mean_entropy', 'self_distillation', 'sup_con', 'supervised_ce']
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from legogcd.bricks import PLUG_INS
 from legogcd.errors import UserError
-from legogcd.methods.base import Method
-from legogcd.methods.parametric import Parametric, plugged_terms
+from legogcd.late_objects import late
+from legogcd.methods.plug_in import PLUG_INS
 from legogcd.methods.plugged_recipe import plugged_recipe
 from legogcd.methods.recipe import ParametricRecipe, Recipe
+from legogcd.methods.terms import Terms, plugged_terms
 
-AnyMethod = TypeVar("AnyMethod", bound=type[Method])
+if TYPE_CHECKING:
+    from legogcd.methods.base import Method
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method by name: what it is, its class and that of its recipe, and the settings that differ by use.
+    """A method by name: what it is, its recipe's class and its own, and the settings that differ by use.
 
-    ``for_photos`` are our settings for anyone's photos, ``published_for`` the published ones of single data sets.
-    ``departures`` say in what ours differs from the published method also with its published recipe.
+    ``terms`` say what the loss of a `Parametric` is made of; such a method takes extra bricks. ``for_photos`` are our
+    settings for anyone's photos, ``published_for`` the published ones of single data sets. ``departures`` say in what
+    ours differs from the published method also with its published recipe.
     """
 
     description: str
     recipe: type[Recipe]
-    method: type[Method]
+    made_by: "type[Method] | str"
+    terms: Terms | None = None
     for_photos: Mapping[str, Any] = field(default_factory=dict)
     published_for: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     departures: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> "type[Method]":
+        """The class."""
+        loaded: type[Method] = late(self.made_by)
+        return loaded
 
 
 METHODS: dict[str, Entry] = {}
@@ -45,29 +56,28 @@ def register(
     name: str,
     description: str,
     recipe: type[Recipe],
+    method: "type[Method] | str",
     *,
+    terms: Terms | None = None,
     for_photos: Mapping[str, Any] | None = None,
     published_for: Mapping[str, Mapping[str, Any]] | None = None,
     departures: tuple[str, ...] = (),
     spelled_out: str | None = None,
-) -> Callable[[AnyMethod], AnyMethod]:
-    """Register the class below as a method; it is built as ``method(dim, n_classes, n_known, recipe)``.
+) -> None:
+    """Let a method be called by name.
 
-    ``spelled_out`` names the same method by its parts, which may stand in any order.
+    ``method`` is its class, or ``module:name`` to load it when it is needed; it is built as ``method(dim, n_classes,
+    n_known, recipe)``, and with the terms of its loss behind that if ``terms`` are given. ``spelled_out`` names the
+    same method by its parts, which may stand in any order.
     """
     if name in METHODS:
         raise ValueError(f"there are two methods called {name!r}")
     if not set(name).isdisjoint(":, "):
         raise ValueError(f"a colon, a comma or a space in {name!r}: these part a method's name from its extra bricks")
-
-    def add(method: AnyMethod) -> AnyMethod:
-        METHODS[name] = Entry(description, recipe, method, for_photos or {}, published_for or {}, departures)
-        parts = (spelled_out or name).split("+")
-        if len(parts) > 1 and all(parts):
-            _SPELLED_OUT[frozenset(parts)] = name
-        return method
-
-    return add
+    METHODS[name] = Entry(description, recipe, method, terms, for_photos or {}, published_for or {}, departures)
+    parts = (spelled_out or name).split("+")
+    if len(parts) > 1 and all(parts):
+        _SPELLED_OUT[frozenset(parts)] = name
 
 
 def check_method(name: str) -> str:
@@ -90,14 +100,16 @@ def method_entry(name: str) -> Entry:
     return replace(entry, description=described, recipe=_with_bricks(entry.recipe, bricks))
 
 
-def build_method(name: str, dim: int, n_classes: int, n_known: int, recipe: Recipe | None = None) -> Method:
+def build_method(name: str, dim: int, n_classes: int, n_known: int, recipe: Recipe | None = None) -> "Method":
     """A method by name for features of ``dim``, with the published recipe unless another is given."""
     entry = method_entry(name)
     recipe = recipe or entry.recipe()
     if type(recipe) is not entry.recipe:
         raise TypeError(f"{name} takes a {entry.recipe.__name__}, not a {type(recipe).__name__}")
-    build: Callable[[int, int, int, Recipe], Method] = entry.method
-    return build(dim, n_classes, n_known, recipe)
+    build: Any = entry.method
+    terms = [plugged_terms(entry.terms, recipe)] if entry.terms and isinstance(recipe, ParametricRecipe) else []
+    method: Method = build(dim, n_classes, n_known, recipe, *terms)
+    return method
 
 
 def split_methods(text: str) -> list[str]:
@@ -133,11 +145,11 @@ def _parse(name: str) -> tuple[str, tuple[str, ...]]:
 def _check_fit(method: str, bricks: tuple[str, ...]) -> None:
     """Raise where a method does not take the bricks, before anything long begins."""
     entry = METHODS[method]
-    if not issubclass(entry.method, Parametric) or not issubclass(entry.recipe, ParametricRecipe):
-        takers = [name for name, other in METHODS.items() if issubclass(other.method, Parametric)]
+    if entry.terms is None or not issubclass(entry.recipe, ParametricRecipe):
+        takers = [name for name, other in METHODS.items() if other.terms]
         raise UserError(f"{method} takes no extra bricks; these do: {', '.join(takers)}")
     try:
-        plugged_terms(entry.method, _with_bricks(entry.recipe, bricks)())
+        plugged_terms(entry.terms, _with_bricks(entry.recipe, bricks)())
     except UserError as mistake:
         raise UserError(f"{method}:{','.join(bricks)}: {mistake}") from None
 

@@ -1,7 +1,9 @@
 """Mistakes in what was given that can be seen without loading anything: said first, in one line."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from legogcd.collection.archives import is_archive
 from legogcd.collection.collection import more_labelled
@@ -9,7 +11,7 @@ from legogcd.collection.label_files import labels_in
 from legogcd.collection.object_store import as_url
 from legogcd.collection.python_inputs import SIDECARS
 from legogcd.errors import UserError
-from legogcd.run.options import LabelOptions, RunOptions
+from legogcd.run.options import AUTO_BACKBONE, LabelOptions, RunOptions
 
 FOLDERS = "folders"  # what --labels says where the folders' names are the labels
 TABLE_SUFFIXES = (".csv", ".jsonl", ".parquet")
@@ -37,6 +39,8 @@ def check_labels(labels: LabelOptions, options: RunOptions, from_run: Path | Non
         raise UserError(
             f"--labels {labels.labels} does not go with --from: its labels come from RUN; a CSV file may add to them"
         )
+    if labels.labels == FOLDERS and not labels.known_names:
+        raise UserError("no known class was named; name one or more sub-folders with --known")
     if labels.known is not None and not of_images:
         raise UserError("--known goes with --labels folders; a labels file names the known classes itself")
     for path in (labels.truth, None if of_images else labels.labels):
@@ -49,6 +53,51 @@ def check_labels(labels: LabelOptions, options: RunOptions, from_run: Path | Non
     given = set() if of_images or labels.labels is None else labels_in(labels.labels)
     if isinstance(options.n_classes, int) and len(given) > options.n_classes:
         raise UserError(more_labelled(len(given), options.n_classes))
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse a method, a recipe, a setting, a backbone or an image size that cannot work."""
+    from legogcd.methods import check_method
+
+    check_method(options.method_name)
+    options.chosen_recipe()
+    check_network(options)
+
+
+def check_network(options: RunOptions) -> None:
+    """Refuse a backbone that is not there, and an image size it does not take."""
+    from legogcd.vision.backbones import check_backbone
+
+    if options.backbone != AUTO_BACKBONE:
+        check_backbone(options.backbone, options.image_size)
+
+
+def check_methods(names: Sequence[str], options: RunOptions) -> None:
+    """Refuse methods to compare that there are not, and settings that one of them takes wrongly or none has."""
+    for name in names:
+        _ = options_of(options, name).chosen_recipe()
+    unused = [name for name in settings_of(options) if not any(name in _fields(method) for method in names)]
+    if unused:
+        raise UserError(f"setting {unused[0]!r} belongs to none of the methods {', '.join(names)}")
+
+
+def options_of(options: RunOptions, method: str) -> RunOptions:
+    """The options of one of several methods, which takes of the settings those it has."""
+    from legogcd.methods import check_method
+
+    own = {name: value for name, value in settings_of(options).items() if name in _fields(method)}
+    return options.changed(method=check_method(method), settings=own, epochs=None)
+
+
+def settings_of(options: RunOptions) -> dict[str, Any]:
+    """What is changed of the recipes of several methods; the number of epochs is one more setting."""
+    return options.settings | ({"epochs": options.epochs} if options.epochs is not None else {})
+
+
+def _fields(method: str) -> Mapping[str, Any]:
+    from legogcd.methods import method_entry
+
+    return method_entry(method).recipe.model_fields
 
 
 def check_truth(labels: LabelOptions) -> None:

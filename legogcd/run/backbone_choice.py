@@ -20,7 +20,7 @@ class Download:
 
     @property
     def question(self) -> str:
-        return f"{self.title} is a stronger backbone than the built-in {BUILT_IN}. Download {human_bytes(self.size)}?"
+        return f"Download {self.title} ({human_bytes(self.size)}), a stronger backbone than {BUILT_IN}?"
 
 
 Ask = Callable[[Download], bool]

@@ -10,8 +10,7 @@ from typing import Any
 from legogcd.collection import find_images
 from legogcd.collection.archives import forget_unpacked, unpacked_archives
 from legogcd.errors import UserError
-from legogcd.vision.views.kept import MANIFEST
-from legogcd.vision.views.shards import Damaged, read_sealed
+from legogcd.vision.views.sealed import MANIFEST, Damaged, read_sealed
 from legogcd.vision.views.uses import Use, forget_use, read_use
 
 _INTERRUPTED = 24 * 3600.0  # seconds after which nobody still makes views that were begun

@@ -1,16 +1,15 @@
 """Several methods on one collection: the same kept views, one table; only the method differs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from legogcd.collection import Truth
 from legogcd.display import Quiet, Screen
-from legogcd.errors import UserError
 from legogcd.evaluation.results import Result, ResultBook, settings_text, spread
 from legogcd.files import slug, write_text
-from legogcd.methods import check_method, method_entry
+from legogcd.run.arguments import check_methods, options_of, settings_of
 from legogcd.run.job import Job, prepare
 from legogcd.run.own_process import in_own_process
 from legogcd.run.scored import scored_run
@@ -30,19 +29,11 @@ class Comparison:
     seeds: Sequence[int]
 
     def __post_init__(self) -> None:
-        unused = [name for name in self._settings if not any(name in _fields(method) for method in self.methods)]
-        if unused:
-            raise UserError(f"setting {unused[0]!r} belongs to none of the methods {', '.join(self.methods)}")
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        options = self.job.options
-        return options.settings | ({"epochs": options.epochs} if options.epochs is not None else {})
+        check_methods(self.methods, self.job.options)
 
     def job_of(self, method: str, seed: int) -> Job:
         """The job of one run; a method takes of the settings those it has."""
-        own = {name: value for name, value in self._settings.items() if name in _fields(method)}
-        return self.job.changed(method=check_method(method), seed=seed, settings=own, epochs=None)
+        return replace(self.job, options=options_of(self.job.options, method).changed(seed=seed))
 
     def changed_by(self, job: Job) -> str:
         """What a run changes of its method's recipe, in one line; the number of epochs is told apart."""
@@ -59,10 +50,6 @@ class Comparison:
         return ", ".join([backbone, size, kept, f"recipe {options.recipe}", n_known])
 
 
-def _fields(method: str) -> Mapping[str, Any]:
-    return method_entry(method).recipe.model_fields
-
-
 def run_comparison(comparison: Comparison, out: Path, display: Quiet, prepared: bool = False) -> list[Result]:
     """Run what ``out`` does not have yet, each run in a process of its own; leave the table there.
 
@@ -70,8 +57,6 @@ def run_comparison(comparison: Comparison, out: Path, display: Quiet, prepared: 
     """
     runs = [(method, seed) for seed in comparison.seeds for method in comparison.methods]
     jobs = [comparison.job_of(*run) for run in runs]
-    for job in jobs:
-        _ = job.recipe  # a wrong name or setting is said before anything long
     book = ResultBook(out / RESULTS)
     wanted = [_key(comparison, job) for job in jobs]
     if not prepared:
@@ -80,7 +65,7 @@ def run_comparison(comparison: Comparison, out: Path, display: Quiet, prepared: 
         if book.find(**key):
             continue
         display.note(f"run {number} of {len(runs)}: {job.method}, seed {job.options.seed}")
-        how = slug(f"{job.options.recipe} {settings_text(comparison._settings)}")
+        how = slug(f"{job.options.recipe} {settings_text(settings_of(comparison.job.options))}")
         folder = out / "runs" / how / slug(f"{job.method} seed {job.options.seed}")
         result, memory = in_own_process(_run, job, comparison.truth, key, folder, isinstance(display, Screen))
         book.add(result.model_copy(update={"peak_memory": memory}))

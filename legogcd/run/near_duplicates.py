@@ -17,7 +17,7 @@ from legogcd.csv_text import write_rows
 from legogcd.display import Quiet
 from legogcd.run.folder import NEAR_DUPLICATES
 from legogcd.vision.fingerprints import fingerprints
-from legogcd.vision.views.shards import Damaged, read_sealed, write_sealed
+from legogcd.vision.views.sealed import Damaged, read_sealed, write_sealed
 from legogcd.wording import counted
 
 COLUMNS = ("path", "same_as")

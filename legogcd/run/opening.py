@@ -76,9 +76,8 @@ def _labelled(found: Searched, labels: LabelOptions, note: Note) -> tuple[Collec
     truth = _truth(found, labels, note)
     if labels.labels not in (FOLDERS, SIDECARS):
         return from_labels(found, read_labels(Path(labels.labels), found, note)), truth
-    names = [name.strip() for name in (labels.known or "").split(",") if name.strip()]
     source = from_folders if labels.labels == FOLDERS else from_sidecars
-    collection, own_truth = source(found, names, labels.labelled_share)
+    collection, own_truth = source(found, labels.known_names, labels.labelled_share)
     return collection, truth or own_truth
 
 

@@ -7,7 +7,7 @@ repeats a run are all made from these fields. A new option is one more field.
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -91,14 +91,6 @@ def about(field: FieldInfo) -> dict[str, Any]:
     return dict(field.json_schema_extra)
 
 
-def described(model: "type[Options]", indent: int = 0) -> str:
-    """Parameters and their meaning as scikit-learn's documentation has them, one entry per field."""
-    lines = []
-    for name, field in model.model_fields.items():
-        lines += [f"{name} : {_kind(field.annotation)}, default={field.get_default()!r}", f"    {field.description}"]
-    return "".join(f"{' ' * indent}{line}\n" for line in lines)
-
-
 def _plainly(mistake: str, limits: Mapping[str, Any]) -> str:
     """A mistake that pydantic found, as a person would say it; nothing where its own words will do."""
     return {
@@ -109,19 +101,6 @@ def _plainly(mistake: str, limits: Mapping[str, Any]) -> str:
         "int_from_float": "expected a whole number",
         "float_parsing": "expected a number",
     }.get(mistake, "")
-
-
-def _kind(annotation: Any) -> str:
-    """A type in words, as in ``int, 'auto' or None``."""
-    if get_origin(annotation) is Literal:
-        parts = [repr(value) for value in get_args(annotation)]
-        return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
-    if isinstance(annotation, type):
-        return "None" if annotation is type(None) else "path" if annotation is Path else annotation.__name__
-    if get_origin(annotation) is dict:
-        return "dict"
-    *most, last = [_kind(part) for part in get_args(annotation)]
-    return f"{', '.join(most)} or {last}"
 
 
 class Options(BaseModel):
@@ -177,6 +156,11 @@ class LabelOptions(Options):
         0.5, "With --labels folders: share of the known classes' images whose label is used.", "labels"
     )
     truth: Path | None = option(None, "CSV path,label to score with; it is never used to train.", "labels")
+
+    @property
+    def known_names(self) -> list[str]:
+        """The known classes that --known names."""
+        return [name.strip() for name in (self.known or "").split(",") if name.strip()]
 
 
 class RunOptions(Options):
@@ -330,7 +314,9 @@ class RunOptions(Options):
     @property
     def method_name(self) -> str:
         """What trains: ours with our recipe and the paper's with a published one, unless a method is named."""
-        return self.method or ("legogcd+" if self.recipe == "default" else "legogcd")
+        from legogcd.methods import default_method
+
+        return self.method or default_method(self.recipe)
 
     @property
     def protocol(self) -> RunProtocol:
@@ -371,13 +357,6 @@ class RunOptions(Options):
         single = {"epochs": self.epochs, "start": self.start}
         changed = self.settings | {name: value for name, value in single.items() if value is not None}
         return choose_recipe(self.recipe, self.method_name, self.backbone, changed)
-
-    def check_recipe(self) -> None:
-        """Say what is wrong with a method's, a recipe's or a setting's name, before anything long."""
-        from legogcd.methods import check_method
-
-        check_method(self.method_name)
-        self.chosen_recipe()
 
     def view_storage(self) -> "ViewStorage":
         """How views are kept."""

@@ -23,7 +23,8 @@ from legogcd.errors import UserError
 from legogcd.files import replacing, sweep_temporaries
 from legogcd.locks import Locked, locked, try_lock
 from legogcd.run.prediction_tables import COLUMN_TYPES, arrow_schema, called_strangers, named
-from legogcd.vision.views.shards import Damaged, Shard, read_sealed, write_sealed
+from legogcd.vision.views.sealed import Damaged, read_sealed, write_sealed
+from legogcd.vision.views.shards import Shard
 from legogcd.vision.views.store import Progress, Warn, silent
 
 PART_IMAGES = 2048  # whole batches: which images meet in the trunk does not depend on the parts

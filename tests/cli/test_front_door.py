@@ -67,6 +67,8 @@ def test_shells_complete(shell: str) -> None:
     assert "discover" in subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
 
 
+SORT = "discover {images} --labels {labels} --classes 4 --out o"
+COMPARE = "compare {images} --labels folders --known blue --out o"
 REFUSED = {
     "predict {run} {images} --out x.xlsx": "--out x.xlsx: expected a file that ends in .csv, .jsonl, .parquet",
     "predict {run} nowhere --out x.csv": "'nowhere' does not exist",
@@ -77,13 +79,40 @@ REFUSED = {
     "discover {images} --labels gone.csv --classes 4 --out o": "cannot read 'gone.csv'",
     "discover {images} --labels {labels} --out o": "--classes is needed",
     "discover {images} --labels {labels} --classes 4 --out {run}": "already holds a run",
-    "discover {images} --labels {labels} --classes 4 --out o --threads 0": "--threads 0",
+    f"{SORT} --threads 0": "--threads 0",
     "discover {images} --labels {labels} --known a --classes 4 --out o": "--known goes with --labels folders",
     "report {images}": "does not hold a finished run",
     "compare nowhere --labels folders --out o": "'nowhere' does not exist",
     "compare {images} --labels {labels} --classes 4 --out o": "--truth is needed",
     "discover {images} --labels {labels} --classes 1 --out o": "2 classes are labelled but only 1 were asked for",
     "discover {images} --labels {odd} --classes 4 --out o": "needs the header 'path,label'",
+    "discover {images} --labels folders --out o": "no known class was named; name one or more sub-folders with --known",
+    f"{SORT} --method simgdc": "unknown method 'simgdc'; there are: kmeans",
+    f"{SORT} --method legogcd+prior": "write legogcd:prior; there are",
+    f"{SORT} --method kmeans:prior": "kmeans takes no extra bricks",
+    f"{SORT} --method legogcd+:prior": "prior is in it already",
+    f"{SORT} --recipe cubs": "unknown recipe 'cubs'; there are: default",
+    f"{SORT} --set bta=1": "unknown setting 'bta'; there are: batch_size",
+    f"{SORT} --set beta=-1": "setting beta = '-1': input should be great",
+    f"{SORT} --set beta=much": "setting beta = 'much': input should be a ",
+    f"{SORT} --method legogcd:prior --set prior.uniform_share=2": (
+        "setting prior.uniform_share = '2': input should be less than or equal to 1"
+    ),
+    f"{SORT} --backbone ./gone.pth": "no such file or folder",
+    f"{SORT} --image-size 100": "takes multiples of 32, such as 96",
+    "encode {images} --backbone lite0+lite0": "names a network twice",
+    "plan {images} --method simgdc": "unknown method 'simgdc'",
+    "plan {images} --set bta=1": "unknown setting 'bta'",
+    f"{COMPARE} --methods kmeans,simgdc": "unknown method 'simgdc'",
+    f"{COMPARE} --set bta=1": "'bta' belongs to none of the methods kmeans,",
+    f"{COMPARE} --set beta=-1": "setting beta = '-1'",
+    "estimate-classes {images} --labels {labels} --approach guess": "no approach 'guess' to count classes",
+    "estimate-classes {images} --labels {labels} --backbone ./gone": "no such file or folder",
+    "reproduce cub --root {images} --method simgdc": "unknown method 'simgdc'",
+    "reproduce cub --root {images} --set bta=1": "unknown setting 'bta'",
+    "reproduce cubs --root {images}": "unknown data set or table 'cubs'",
+    "evaluate {images} --truth {labels}": "does not hold a finished run",
+    "figures {images}": "does not hold a finished run",
 }
 
 
@@ -110,6 +139,64 @@ def test_wrong_arguments_are_found_before_anything_is_loaded(pictures: Path, lab
     for line, words in zip(done.stdout.splitlines(), REFUSED.values(), strict=True):
         assert line.startswith("2 False legogcd: "), line
         assert words in line
+
+
+def test_python_refuses_wrong_arguments_before_anything_is_loaded(tmp_path: Path) -> None:
+    program = """if True:
+        import sys
+        from legogcd import LegoGCD
+        for wrong in (
+            {"method": "simgdc"}, {"recipe": "cubs"}, {"settings": {"bta": 1}}, {"settings": {"beta": -1}},
+            {"method": "simgcd:prior", "settings": {"prior.momentum": 2}},
+            {"threads": 0}, {"backbone": "./gone.pth"}, {"image_size": 100},
+        ):
+            try:
+                LegoGCD(n_classes=3, **wrong).fit("images")
+            except ValueError as mistake:
+                print("torch" in sys.modules, mistake)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
+    lines = done.stdout.splitlines()
+    assert [line.split(";")[0].split(":")[0] for line in lines] == [
+        "False unknown method 'simgdc'",
+        "False unknown recipe 'cubs'",
+        "False unknown setting 'bta'",
+        "False setting beta = -1",
+        "False setting prior.momentum = 2",
+        "False threads = 0",
+        "False backbone './gone.pth'",
+        "False image size 100",
+    ]
+
+
+def test_what_computes_nothing_never_waits_for_torch(
+    run_cli, pictures: Path, labels: Path, common: tuple[object, ...], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    given = ("discover", pictures, "--labels", labels, "--classes", 4, *common, "--out", run, "--no-report")
+    assert run_cli(*given).exit_code == 0
+    (tmp_path / "truth.csv").write_text("path,label\nblue/06.png,blue\nred/02.png,red\n")
+    commands = (
+        "--help", "--version", "discover --help", "methods", "backbones", "datasets", "cache list --cache cache",
+        "cache prune --cache cache --dry-run", "name run new-001 owl", "merge run owl new-002", "undo run", "redo run",
+        "undo run --list", "split run blue blue/00.png", "confirm run owl", "aside run --images red/01.png",
+        "import run labels.csv", "export run --to csv --out table", "evaluate run --truth truth.csv",
+    )  # fmt: skip
+    program = """if True:
+        import sys
+        from legogcd.cli import main
+        for command in sys.argv[1:]:
+            sys.argv = ["legogcd", *command.split()]
+            try:
+                main()
+            except SystemExit as stop:
+                print(f"|{stop.code} {'torch' in sys.modules} {command}")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program, *commands], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    said = [line[1:] for line in done.stdout.splitlines() if line.startswith("|")]
+    assert said == [f"0 False {command}" for command in commands], done.stderr
 
 
 def test_quiet_says_results_and_verbose_says_terms(run_cli, pictures, labels, common, tmp_path: Path) -> None:

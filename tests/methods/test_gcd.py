@@ -12,7 +12,8 @@ from legogcd.bricks.shared.cosines import pairwise_cosines
 from legogcd.errors import UserError
 from legogcd.methods.base import CONFIDENT
 from legogcd.methods.baselines.dino_head import DINOHead
-from legogcd.methods.baselines.gcd import GCD, GCDRecipe
+from legogcd.methods.baselines.gcd import GCD
+from legogcd.methods.recipes.gcd import GCDRecipe
 
 TINY = GCDRecipe(projector_hidden=12, bottleneck=5, projector_out=9)
 LABELS = torch.tensor([0, 1, 1, -1, -1])

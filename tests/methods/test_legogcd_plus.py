@@ -10,8 +10,9 @@ from legogcd.errors import UserError
 from legogcd.evaluation import clustering_accuracy
 from legogcd.methods import ParametricRecipe, build_method, choose_recipe, default_recipe
 from legogcd.methods.kmeans_start import kmeans_centers
-from legogcd.methods.legogcd_plus import LegoGCDPlus, LegoGCDPlusRecipe
+from legogcd.methods.legogcd_plus import LegoGCDPlus
 from legogcd.methods.legogcd_plus.whitening import Whitening
+from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
 
 SMALL = {"start": "kmeans", "projector_hidden": 8, "projector_out": 4}
 

@@ -71,20 +71,20 @@ def test_a_list_of_names_keeps_bricks_with_their_method() -> None:
 def test_a_method_is_registered_where_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("legogcd.methods.registry.METHODS", dict(METHODS))
 
-    @register("idle", "does nothing", Recipe, for_photos={"epochs": 1})
     class Idle(Method):
         def __init__(self, dim: int, n_classes: int, n_known: int, recipe: Recipe) -> None:
             super().__init__()
             self.shape = (dim, n_classes, n_known)
 
+    register("idle", "does nothing", Recipe, Idle, for_photos={"epochs": 1})
     method = build_method("idle", 4, 5, 2)
     assert isinstance(method, Idle)
     assert method.shape == (4, 5, 2)
     assert method_entry("idle").description == "does nothing"
     with pytest.raises(ValueError, match="two methods called 'idle'"):
-        register("idle", "again", Recipe)
+        register("idle", "again", Recipe, Idle)
     with pytest.raises(ValueError, match="a colon, a comma or a space"):
-        register("idle:twice", "misread", Recipe)
+        register("idle:twice", "misread", Recipe, Idle)
 
 
 def test_a_recipe_that_says_more_than_the_name_is_refused() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from legogcd.methods.baselines.orca import ORCA, ORCARecipe
+from legogcd.methods.baselines.orca import ORCA
+from legogcd.methods.recipes.orca import ORCARecipe
 
 LABELS = torch.tensor([0, 1, 0, 1, -1, -1, -1, -1])
 INDEX = torch.arange(8)

@@ -2,17 +2,20 @@
 
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
-from legogcd.bricks import PLUG_INS, Brick, LocalEntropy, MeanEntropy, TwoViews, plug_in
+from legogcd import bricks
+from legogcd.bricks import Brick, LocalEntropy, MeanEntropy, TwoViews
 from legogcd.bricks.shared.running_mean import RunningMean
 from legogcd.errors import UserError
-from legogcd.methods import ParametricRecipe, build_method, check_method, choose_recipe, method_entry
+from legogcd.late_objects import late
+from legogcd.methods import PLUG_INS, ParametricRecipe, build_method, check_method, choose_recipe, method_entry, plug_in
 from legogcd.methods.parametric import Parametric
+from legogcd.methods.plug_in import settings_of_class
 from legogcd.training.checkpoint import checkpoint_tensors, load_checkpoint, load_tensors, save_tensors
 
 LABELS = torch.tensor([0, 1, 2, 0, -1, -1, -1, -1])
@@ -35,7 +38,6 @@ def one_step(method: Parametric, epoch: int = 0) -> dict[str, Tensor]:
 def crowding() -> Iterator[type[Brick]]:
     """A brick of this file's own, added by name: how near the prototypes are to their slowly moving mean."""
 
-    @plug_in("crowding", "prototypes held away from their mean", weight=0.25)
     class Crowding(Brick):
         def __init__(self, temperature: float = 1.0, power: int = 2, momentum: float = 0.5) -> None:
             super().__init__()
@@ -50,6 +52,7 @@ def crowding() -> Iterator[type[Brick]]:
             self.middle.update(middle, mean.detach())
             return -((views.prototypes - middle) ** self.power).sum() * self.temperature
 
+    plug_in("crowding", "prototypes held away from their mean", Crowding, weight=0.25)
     yield Crowding
     del PLUG_INS["crowding"]
 
@@ -100,7 +103,7 @@ def test_a_bricks_settings_and_weight_are_settings_of_the_recipe() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"prior.uniform_share": "7"}, "prior: uniform_share is 7.0; give a number from 0 to 1"),
+        ({"prior.uniform_share": "7"}, "setting prior.uniform_share = '7': input should be less than or equal to 1"),
         ({"prior.uniform_share": "much"}, "setting prior.uniform_share = 'much': input should be a valid number"),
         ({"prior.weight": -1}, "setting prior.weight = -1: input should be greater than or equal to 0"),
         ({"prior.magic": 1}, "unknown setting 'prior.magic'; there are: .*prior.momentum, prior.prior_temperature"),
@@ -122,14 +125,14 @@ def test_a_recipe_survives_a_dump_and_another_process(crowding: type[Brick], nam
 
 
 def test_two_bricks_for_one_place_are_refused(crowding: type[Brick]) -> None:
-    @plug_in("other", "another prior", replaces=MeanEntropy)
     class Other(MeanEntropy):
         pass
 
-    @plug_in("patient", "another LER", replaces=LocalEntropy)
     class Patient(LocalEntropy):
         pass
 
+    plug_in("other", "another prior", Other, replaces=MeanEntropy)
+    plug_in("patient", "another LER", Patient, replaces=LocalEntropy)
     try:
         with pytest.raises(UserError, match="simgcd:other,prior: other and prior both replace mean_entropy; name one"):
             check_method("simgcd:prior,other")
@@ -150,15 +153,39 @@ def test_a_brick_that_could_not_be_set_is_refused_where_it_is_written() -> None:
         def __init__(self, power: float) -> None:
             super().__init__()
 
-    with pytest.raises(ValueError, match="Heavy has a setting called weight"):
-        plug_in("heavy", "")(Heavy)
+    with pytest.raises(ValueError, match="heavy has a setting called weight"):
+        plug_in("heavy", "", Heavy)
     with pytest.raises(ValueError, match="Demanding's setting power needs a default"):
-        plug_in("demanding", "")(Demanding)
+        plug_in("demanding", "", Demanding)
     with pytest.raises(ValueError, match="two bricks called 'prior'"):
-        plug_in("prior", "")
+        plug_in("prior", "", MeanEntropy)
     with pytest.raises(ValueError, match="one word, not 'a,b'"):
-        plug_in("a,b", "")
+        plug_in("a,b", "", MeanEntropy)
     assert not {"heavy", "demanding"} & set(PLUG_INS)
+
+
+OUTSIDE = (-1.0, 0.0, 1.5)
+
+
+@pytest.mark.parametrize("name", sorted(PLUG_INS))
+def test_what_is_said_of_a_brick_is_what_its_class_takes(name: str) -> None:
+    said, replaces = PLUG_INS[name], PLUG_INS[name].replaces
+    brick, replaced = late(said.brick), getattr(bricks, str(replaces))
+    by_class = settings_of_class(brick, replaced)
+    assert list(said.settings) == list(by_class)
+    for setting, (kind, field) in said.settings.items():
+        assert field.default == by_class[setting][1].default
+        for value in OUTSIDE if kind in (float, float | None) else ():
+            by_name = refuses(built, f"simgcd:{name}", **{f"{name}.{setting}": value})
+            assert by_name == refuses(brick, **{setting: value}), setting
+
+
+def refuses(make: Callable[..., object], *names: str, **settings: float) -> bool:
+    try:
+        make(*names, **settings)
+    except UserError:
+        return True
+    return False
 
 
 def test_an_added_brick_has_its_own_term_weight_and_settings(crowding: type[Brick]) -> None:

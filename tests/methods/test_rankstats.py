@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from legogcd.methods.baselines.rankstats import RankStats, RankStatsRecipe
+from legogcd.methods.baselines.rankstats import RankStats
+from legogcd.methods.recipes.rankstats import RankStatsRecipe
 
 LABELS = torch.tensor([0, 1, 2, 0, -1, -1, -1, -1])
 

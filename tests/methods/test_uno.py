@@ -10,7 +10,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from legogcd.errors import UserError
 from legogcd.methods.base import CONFIDENT
-from legogcd.methods.baselines.uno import UNO, UNORecipe
+from legogcd.methods.baselines.uno import UNO
+from legogcd.methods.recipes.uno import UNORecipe
 from legogcd.training.optimizer import rate_at
 
 TINY = UNORecipe(  # our forms; the published ones are in test_published_systems.py

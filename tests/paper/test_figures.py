@@ -355,7 +355,7 @@ def _without_counts(run: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda run: (run / "config.json").unlink(), "is not a run folder: it has no config.json"),
+        (lambda run: (run / "config.json").unlink(), "does not hold a finished run: config.json is missing"),
         (lambda run: (run / "config.json").write_text("{"), "is not a legogcd configuration"),
         (
             lambda run: (run / "config.json").write_text('{"method": "legogcd"}'),

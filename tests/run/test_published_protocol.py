@@ -11,7 +11,7 @@ from PIL import Image
 from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.methods import METHODS
-from legogcd.paper.reproduce.trials import PUBLISHED, Protocol
+from legogcd.paper.reproduce.protocol import PUBLISHED, Protocol
 from legogcd.run import Job, discover
 from legogcd.run.config import read_config
 from legogcd.run.model import load_run

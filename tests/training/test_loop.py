@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from legogcd.collection import find_images, from_folders
 from legogcd.methods import ParametricRecipe, build_method
-from legogcd.methods.simgcd import LegoGCD
+from legogcd.methods.parametric import Parametric
 from legogcd.run.runtime import open_runtime
 from legogcd.training import loop
 from legogcd.training.loop import LabelledViews, Learner, train
@@ -77,8 +77,8 @@ def test_a_method_that_settles_gets_the_mean_direction_of_all_kept_views(
     tiny_vit: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, given = kept_views(tiny_vit, pictures, tmp_path / "cache"), []
-    monkeypatch.setattr(LegoGCD, "settles", property(lambda _: True))
-    monkeypatch.setattr(LegoGCD, "finish", lambda _, features, labels, seed: given.append((features, labels)))
+    monkeypatch.setattr(Parametric, "settles", property(lambda _: True))
+    monkeypatch.setattr(Parametric, "finish", lambda _, features, labels, seed: given.append((features, labels)))
     learner, _ = trained(source, tiny_vit, pictures)
     ((features, labels),) = given  # once, after the last epoch
     rows = torch.arange(len(labels))

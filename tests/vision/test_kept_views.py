@@ -17,9 +17,9 @@ from legogcd.vision import Encoder, FreshViews, KeptViews, ViewRequest, encode_m
 from legogcd.vision.views import request as request_module
 from legogcd.vision.views import shards as shards_module
 from legogcd.vision.views.draw import ViewRule, evaluation_view, load_resized, normalize, random_view
-from legogcd.vision.views.kept import MANIFEST
 from legogcd.vision.views.rows import Rows
-from legogcd.vision.views.shards import Layout, write_sealed, writing
+from legogcd.vision.views.sealed import MANIFEST, write_sealed
+from legogcd.vision.views.shards import Layout, writing
 from legogcd.vision.views.tensor_format import StoredTensor, stored_as
 
 CPU = torch.device("cpu")

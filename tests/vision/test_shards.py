@@ -25,10 +25,11 @@ from legogcd.vision import Encoder, KeptViews, ViewRequest, check_kept, encode_m
 from legogcd.vision.views import request as request_module
 from legogcd.vision.views import shards as shards_module
 from legogcd.vision.views import store as store_module
-from legogcd.vision.views.kept import MANIFEST, DamagedViews
+from legogcd.vision.views.kept import DamagedViews
 from legogcd.vision.views.opening import ViewStorage, open_views
 from legogcd.vision.views.rows import Rows
-from legogcd.vision.views.shards import Layout, write_sealed, writing
+from legogcd.vision.views.sealed import MANIFEST, write_sealed
+from legogcd.vision.views.shards import Layout, writing
 from legogcd.vision.views.store import complete_kept, encode_shard, missing_shards
 from legogcd.vision.views.tensor_format import StoredTensor
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from legogcd.approaches import APPROACHES, PUBLISHED, check_approach
 from legogcd.clustering.how_many.estimate import MOST_CLASSES, Estimate, Progress, Sample, Share, draw_sample
 from legogcd.clustering.how_many.gcd import search_labelled_accuracy
 from legogcd.clustering.how_many.neighbors import share_of_a_class
@@ -15,14 +16,6 @@ from legogcd.errors import UserError
 
 __all__ = ["APPROACHES", "PUBLISHED", "Estimate", "estimate_classes"]
 
-PUBLISHED = "gcd-published"
-APPROACHES = {
-    "combined": "neighbours and silhouette, each weighted by how sure it is",
-    "neighbours": "how often nearest neighbours of labelled images are of the same class, known and in all",
-    "silhouette": "semi-supervised k-means: where unlabelled images lie best inside their clusters",
-    "gcd": "the GCD paper's bounded search: where k-means agrees best with the labels",
-    PUBLISHED: "the same as published: on all images in all dimensions, ten starts for each candidate; slow",
-}
 # Standard errors relative to 1/K that stand for what a resample cannot show.
 _SIZES_DIFFER = 0.15  # new classes may be larger or smaller than known ones
 _SILHOUETTE_ERROR = 0.35  # overlapping classes have their best silhouette far from their number
@@ -106,8 +99,7 @@ def _bound(points: NDArray[np.float32], n_known: int, most: int | None) -> int:
 
 
 def _check(approach: str, classes: NDArray[np.int64], n_known: int, most: int | None) -> None:
-    if approach not in APPROACHES:
-        raise UserError(f"no approach {approach!r} to count classes; there are {', '.join(APPROACHES)}")
+    check_approach(approach)
     if (classes >= 0).all():
         raise UserError(f"every image is labelled: there are {n_known} classes, and no image for a new one")
     if most is not None and most < max(n_known, 2):

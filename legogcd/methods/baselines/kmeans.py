@@ -4,31 +4,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field, field_validator
 from torch import Tensor
 from torch.nn import functional as F
 
 from legogcd.clustering import directions, kmeans, starts_for
 from legogcd.methods.base import Method
 from legogcd.methods.kmeans_start import held_centers
-from legogcd.methods.recipe import Recipe
-from legogcd.methods.registry import register
-
-
-class KMeansRecipe(Recipe):
-    """k-means trains nothing: whatever number of epochs is asked for, there are none.
-
-    >>> KMeansRecipe(epochs=30).epochs
-    0
-    """
-
-    epochs: int = Field(0, ge=0, validate_default=True)
-    n_init: int | None = Field(None, ge=1, description="starts, the best of which counts; default: by collection size")
-
-    @field_validator("epochs")
-    @classmethod
-    def _none(cls, asked: int) -> int:
-        return 0
+from legogcd.methods.recipes.kmeans import KMeansRecipe
 
 
 class NearestCenter(Method):
@@ -51,7 +33,6 @@ class NearestCenter(Method):
         return (self.logits(features) / 0.1).softmax(-1)
 
 
-@register("kmeans", "k-means on the untrained features; trains nothing", KMeansRecipe)
 class KMeans(NearestCenter):
     """k-means of all features at length 1, the labels unseen; they only say which cluster takes which known name."""
 
@@ -67,7 +48,6 @@ class KMeans(NearestCenter):
         self.centers.copy_(torch.from_numpy(found.centers[order]))
 
 
-@register("sskmeans", "semi-supervised k-means on the untrained features; trains nothing", KMeansRecipe)
 class SemiSupervisedKMeans(NearestCenter):
     """Semi-supervised k-means of all features at length 1: labelled images stay in their class."""
 

@@ -1,83 +1,43 @@
 """legogcd+: LegoGCD among whitened features, views distilled from their average, and an estimated class prior."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
-from legogcd.bricks import ConsensusDistillation, PriorAlignment
+from legogcd.bricks import PriorAlignment
 from legogcd.methods.legogcd_plus.known_share import known_share
 from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
-from legogcd.methods.parametric import Term
-from legogcd.methods.published import published_settings
-from legogcd.methods.recipe import ParametricRecipe
-from legogcd.methods.registry import register
-from legogcd.methods.simgcd import FOR_PHOTOS, LegoGCD
+from legogcd.methods.parametric import Parametric
+from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
+from legogcd.methods.terms import Term
 
 _CAUTION = 0.1  # the share of known images that is held to is so much lower than the one that was found
 
 
-class LegoGCDPlusRecipe(ParametricRecipe):
-    """LegoGCD's settings, and how wide the whitening and how even the prior is.
-
-    >>> LegoGCDPlusRecipe(start="kmeans").whitened_width(n_classes=100)
-    300
-    """
-
-    whitened_dim: int | None = Field(
-        None,
-        ge=0,
-        description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
-        "None: max(64, 3·K)",
-    )
-    uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
-    settle: bool = Field(
-        True, description="look for the classes once more among the trained features, averaged over all kept views"
-    )
-
-    def whitened_width(self, n_classes: int) -> int:
-        """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
-        if self.start == "random":
-            return 0
-        return max(64, 3 * n_classes) if self.whitened_dim is None else self.whitened_dim
-
-
-@register(
-    "legogcd+",
-    "ours: LegoGCD behind whitened features, views distilled from their average, an estimated class prior",
-    LegoGCDPlusRecipe,
-    for_photos=FOR_PHOTOS | {"dkl_form": "paper"},
-    published_for=published_settings(),
-)
-class LegoGCDPlus(LegoGCD):
+class LegoGCDPlus(Parametric):
     """LegoGCD with four changes (docs/accuracy.md has what each is worth).
 
     The prototypes see features whitened by the labelled images (`Whitening`). Self-distillation is that of the views'
     average (`ConsensusDistillation`), mean entropy that from an estimated prior (`PriorAlignment`). Both the prior and
     the k-means start know how many of the unlabelled images are surely of known classes (`known_share`).
 
-    >>> import torch
+    >>> from legogcd.methods import build_method
     >>> recipe = LegoGCDPlusRecipe(start="kmeans", whitened_dim=3, projector_hidden=8, projector_out=4)
-    >>> method = LegoGCDPlus(dim=6, n_classes=4, n_known=2, recipe=recipe)
+    >>> method = build_method("legogcd+", dim=6, n_classes=4, n_known=2, recipe=recipe)
     >>> method.seen(torch.ones(5, 6)).shape, method.logits(torch.ones(5, 6)).shape
     (torch.Size([5, 3]), torch.Size([5, 4]))
     """
 
-    def __init__(self, dim: int, n_classes: int, n_known: int, recipe: LegoGCDPlusRecipe) -> None:
+    def __init__(
+        self, dim: int, n_classes: int, n_known: int, recipe: LegoGCDPlusRecipe, terms: Mapping[str, Term]
+    ) -> None:
         width = recipe.whitened_width(n_classes)
         whitening = Whitening(dim, width) if width else None
-        super().__init__(dim, n_classes, n_known, recipe, seen_dim=whitening.out if whitening else dim)
+        super().__init__(dim, n_classes, n_known, recipe, terms, seen_dim=whitening.out if whitening else dim)
         self.whitening = whitening
-
-    @classmethod
-    def terms(cls, recipe: ParametricRecipe) -> dict[str, Term]:
-        assert isinstance(recipe, LegoGCDPlusRecipe)
-        terms = super().terms(recipe)
-        distillation, entropy = terms["self_distillation"], terms["mean_entropy"]
-        terms["self_distillation"] = distillation.exchanged(ConsensusDistillation)
-        terms["mean_entropy"] = entropy.exchanged(PriorAlignment, uniform_share=recipe.uniform_share)
-        return terms
 
     @property
     def prior(self) -> PriorAlignment:

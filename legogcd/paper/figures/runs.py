@@ -13,8 +13,9 @@ from legogcd.errors import UserError
 from legogcd.evaluation import selected_per_batch
 from legogcd.methods import METHODS, check_method
 from legogcd.paper.figures.style import PARTS, Look, looks, shorten
+from legogcd.run.arguments import check_run
 from legogcd.run.config import RunConfig, read_config
-from legogcd.run.folder import CONFIG, METRICS, read_metrics
+from legogcd.run.folder import METRICS, read_metrics
 
 Curve = NDArray[np.float64]
 
@@ -127,8 +128,7 @@ def methods_of(lines: Sequence[PlottedLine]) -> str:
 
 
 def _read_run(given: Path, folder: Path, name: str) -> Run:
-    if not (folder / CONFIG).is_file():
-        raise UserError(f"{given} is not a run folder: it has no {CONFIG}; give folders that a legogcd run wrote")
+    check_run(given)
     config, entries = read_config(folder), read_metrics(folder)
     if not entries:
         raise UserError(f"{given} has no finished epoch: its {METRICS} is missing or empty")

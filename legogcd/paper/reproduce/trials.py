@@ -1,84 +1,23 @@
 """Run what a table asks for: the paper's split, the published recipe, the test images at the end."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from legogcd.display import Quiet
 from legogcd.evaluation import scoring
-from legogcd.evaluation.results import Result, ResultBook, settings_text
+from legogcd.evaluation.results import Result, settings_text
 from legogcd.files import slug
-from legogcd.methods import check_method
 from legogcd.paper.datasets import dataset_named
+from legogcd.paper.reproduce.protocol import Protocol
 from legogcd.paper.reproduce.published_tables import Cell
 from legogcd.paper.splits import HeldOut, PaperSplit, paper_split
 from legogcd.run import Job, Outcome, RunOptions
 from legogcd.run.predict import classes_of
 from legogcd.run.scored import scored_run
-
-PUBLISHED = RunOptions(recipe="paper", backbone="facebook/dino-vitb16")  # the recipe brings the protocol
-QUICK = PUBLISHED.changed(backbone="efficientnet-lite0", image_size=128, epochs=20)
-QUICK_IMAGES = 10_000
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How data sets are run. What is not the published protocol is said by ``setup``, which every result carries."""
-
-    root: Path
-    options: RunOptions = PUBLISHED
-    most_images: int | None = None  # of a split; None: all
-
-    @property
-    def setup(self) -> str:
-        """One line: backbone, input, epochs, views, and which part of the images."""
-        options = self.options
-        parts = [
-            options.backbone if not Path(options.backbone).exists() else Path(options.backbone).name,
-            f"{options.image_size} px",
-            f"{options.epochs or 200} epochs",
-            "fresh views" if options.views == "fresh" else f"{options.views} kept views",
-        ]
-        protocol, published = options.protocol, PUBLISHED.protocol
-        parts += [f"{name} {value}" for name, value in protocol._asdict().items() if value != getattr(published, name)]
-        if self.most_images is not None:
-            parts.append(f"at most {self.most_images:,} images of a split")
-        return ", ".join(parts)
-
-    def settings(self, cell: Cell) -> dict[str, Any]:
-        """What the cell and the person change of the published recipe; the number of epochs is told apart."""
-        return {**cell.settings, **self.options.settings}
-
-    def options_of(self, cell: Cell, seed: int = 0) -> RunOptions:
-        """The data set's published recipe with what the cell and the person change."""
-        dataset = dataset_named(cell.dataset)
-        return self.options.changed(
-            n_classes=dataset.n_classes,
-            method=check_method(cell.method),
-            recipe=dataset.recipe or cell.dataset,
-            settings=self.settings(cell),
-            seed=seed,
-        )
-
-
-def missing_runs(cells: list[Cell], seeds: int, protocol: Protocol, book: ResultBook) -> Iterator[tuple[Cell, int]]:
-    """What the book does not have yet, data set by data set, each seed of all methods before the next seed."""
-    wanted = [(cell, seed) for cell in cells for seed in cell.seeds or range(seeds)]
-    for cell, seed in sorted(wanted, key=lambda pair: (pair[0].dataset, pair[1])):
-        if not book.find(
-            dataset=cell.dataset,
-            method=check_method(cell.method),
-            seed=seed,
-            setup=protocol.setup,
-            settings=settings_text(protocol.settings(cell)),
-        ):
-            yield cell, seed
 
 
 def run(cell: Cell, seed: int, protocol: Protocol, folder: Path, display: Quiet) -> Result:

@@ -1,11 +1,16 @@
-"""Pretrained networks by name, cut into a frozen trunk and a trained tail. One file per family, found by itself."""
+"""Pretrained networks by name, cut into a frozen trunk and a trained tail. One file per family, found by itself.
+
+What the families are called and know is there without torch; networks are loaded when they are asked for.
+"""
 
 import os
 from importlib import import_module
-from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-from legogcd.vision.backbones.backbone import Backbone, Normalization, Trunk
 from legogcd.vision.backbones.families import FAMILIES, Family, KnownBackbone, family_defaults, family_for, in_turn
+
+if TYPE_CHECKING:
+    from legogcd.vision.backbones.backbone import Backbone, Normalization, Trunk
 
 __all__ = [
     "FAMILIES",
@@ -15,19 +20,22 @@ __all__ = [
     "KnownBackbone",
     "Normalization",
     "Trunk",
+    "check_backbone",
     "family_defaults",
     "family_of",
     "load_backbone",
 ]
 
-for _module in iter_modules(__path__):  # which registers the families among them
-    import_module(f"{__name__}.{_module.name}")
-
 KNOWN_BACKBONES: tuple[KnownBackbone, ...] = tuple(known for family in in_turn() for known in family.known)
 """Backbones worth naming in a listing; any other hub id of the same model types works too."""
 
 
-def load_backbone(name: str | os.PathLike[str], image_size: int = 224, train_blocks: int = 1) -> Backbone:
+def check_backbone(name: str | os.PathLike[str], image_size: int) -> None:
+    """Refuse a name and an image size that cannot work, as far as that is seen without loading anything."""
+    family_for(os.fspath(name)).check(os.fspath(name), image_size)
+
+
+def load_backbone(name: str | os.PathLike[str], image_size: int = 224, train_blocks: int = 1) -> "Backbone":
     """A backbone by name: ``efficientnet-lite0`` (built in), a DINO ``.pth`` file, a model folder, or a hub id.
 
     ``image_size`` is the side of the views that will be taken; ``train_blocks`` how many of the last blocks the
@@ -38,7 +46,7 @@ def load_backbone(name: str | os.PathLike[str], image_size: int = 224, train_blo
     ('efficientnet', 1280, ('map',))
     """
     name = os.fspath(name)
-    return family_for(name).load(name, image_size, train_blocks)
+    return family_for(name).loaded(name, image_size, train_blocks)
 
 
 def family_of(name: str | os.PathLike[str]) -> str:
@@ -48,3 +56,9 @@ def family_of(name: str | os.PathLike[str]) -> str:
     'vit'
     """
     return family_for(os.fspath(name)).name
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Backbone", "Normalization", "Trunk"):
+        return getattr(import_module(f"{__name__}.backbone"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -106,12 +106,6 @@ def digest(weights: Mapping[str, Tensor], settings: Mapping[str, Any]) -> str:
     return total.hexdigest()
 
 
-def check_image_size(name: str, image_size: int, patch: int) -> None:
-    if image_size < patch or image_size % patch:
-        near = max(1, round(image_size / patch)) * patch
-        raise UserError(f"image size {image_size}: {name} takes multiples of {patch}, such as {near}")
-
-
 def check_train_blocks(name: str, train_blocks: int, available: int) -> None:
     if not 1 <= train_blocks <= available:
         raise UserError(f"train_blocks = {train_blocks}: {name} can train 1 to {available} of its last blocks")

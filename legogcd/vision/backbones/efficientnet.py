@@ -12,18 +12,14 @@ from legogcd.vision.backbones.backbone import (
     Backbone,
     Normalization,
     Trunk,
-    check_image_size,
     check_train_blocks,
     digest,
 )
 from legogcd.vision.backbones.convolution import FrozenConvolution
-from legogcd.vision.backbones.families import Family, KnownBackbone, register
+from legogcd.vision.backbones.families.efficientnet import DIM, NAME, STRIDE
+from legogcd.vision.backbones.families.family import check_image_size
 from legogcd.vision.tail import ConvTail, State
 
-NAME = "efficientnet-lite0"
-NAMES = (NAME, "efficientnet-lite1", "efficientnet-lite2")
-STRIDE = 32
-DIM = 1280
 NORMALIZATION = Normalization((127 / 255,) * 3, (128 / 255,) * 3)  # (x − 127) / 128 for x in 0..255
 
 
@@ -122,18 +118,3 @@ def _pad_inside(convolution: nn.Conv2d) -> None:
     if tuple(convolution.stride) == (1, 1) and hasattr(convolution, "static_padding"):
         convolution.static_padding = nn.Identity()
         convolution.padding = tuple(side // 2 for side in convolution.kernel_size)
-
-
-register(
-    Family(
-        "efficientnet",
-        recognizes=lambda name: name in NAMES,
-        load=load_efficientnet,
-        known=(
-            KnownBackbone(NAME, "efficientnet", DIM, "ImageNet-trained CNN, small and fast; built in", True),
-            KnownBackbone(NAMES[1], "efficientnet", DIM, "its larger sister", True),
-            KnownBackbone(NAMES[2], "efficientnet", DIM, "the largest of the three", True),
-        ),
-        photo_defaults={"epochs": 15},
-    )
-)

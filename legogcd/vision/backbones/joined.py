@@ -6,13 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from legogcd.errors import UserError
-from legogcd.vision.backbones.backbone import Backbone, Trunk, check_image_size, digest
-from legogcd.vision.backbones.efficientnet import DIM, NAMES, NORMALIZATION, STRIDE, load_efficientnet
-from legogcd.vision.backbones.families import Family, KnownBackbone, family_defaults, register
+from legogcd.vision.backbones.backbone import Backbone, Trunk, digest
+from legogcd.vision.backbones.efficientnet import NORMALIZATION, load_efficientnet
+from legogcd.vision.backbones.families.efficientnet import STRIDE
+from legogcd.vision.backbones.families.joined import PREFIX, parts_of
 from legogcd.vision.tail import FrozenModeModule, State, TailInput
-
-_PREFIX = "efficientnet-"
 
 
 class JoinedTrunk(Trunk):
@@ -45,27 +43,14 @@ class JoinedTail(FrozenModeModule):
         return torch.cat([functional.normalize(feature, dim=-1) for feature in features], dim=-1)
 
 
-def parts_of(name: str) -> list[str]:
-    """The networks that a joined name names, in full; none where it names something else.
-
-    >>> parts_of("lite0+lite1"), parts_of("efficientnet-lite0"), parts_of("lite0+other/model")
-    (['efficientnet-lite0', 'efficientnet-lite1'], [], [])
-    """
-    parts = [_PREFIX + part.strip().removeprefix(_PREFIX) for part in name.split("+")]
-    return parts if len(parts) > 1 and all(part in NAMES for part in parts) else []
-
-
 def load_joined(name: str, image_size: int = 224, train_blocks: int = 1) -> Backbone:
     """All networks that ``name`` names; ``train_blocks`` counts in each of them."""
     names = parts_of(name)
-    if len(set(names)) < len(names):
-        raise UserError(f"backbone {name!r} names a network twice")
-    check_image_size(name, image_size, STRIDE)
     parts = [load_efficientnet(part, image_size, train_blocks) for part in names]
     return Backbone(
         JoinedTrunk(_trunks(parts)),
         JoinedTail(part.tail for part in parts),
-        name="+".join(part.removeprefix(_PREFIX) for part in names),
+        name="+".join(part.removeprefix(PREFIX) for part in names),
         family="joined",
         dim=sum(part.dim for part in parts),
         image_size=image_size,
@@ -80,14 +65,3 @@ def _trunks(parts: Sequence[Backbone]) -> list[Trunk]:
     trunks = [part.trunk for part in parts]
     assert all(isinstance(trunk, Trunk) for trunk in trunks)
     return trunks
-
-
-register(
-    Family(
-        "joined",
-        recognizes=lambda name: bool(parts_of(name)),
-        load=load_joined,
-        known=(KnownBackbone("lite0+lite1", "joined", 2 * DIM, "two EfficientNets side by side", True),),
-        photo_defaults=family_defaults("efficientnet"),
-    )
-)

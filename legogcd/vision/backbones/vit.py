@@ -1,7 +1,6 @@
 """Vision transformers through transformers: DINO, ViT, DeiT, MSN, DINOv2 (with registers or not), DINOv3, CLIP."""
 
 import copy
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +16,15 @@ from legogcd.vision.backbones.backbone import (
     Backbone,
     Normalization,
     Trunk,
-    check_image_size,
     check_train_blocks,
     digest,
 )
-from legogcd.vision.backbones.families import Family, KnownBackbone, register
+from legogcd.vision.backbones.families.family import check_image_size
+from legogcd.vision.backbones.families.vit import CHECKPOINTS
 from legogcd.vision.backbones.hub import CONFIG, OFFLINE_HINT, WEIGHTS, fetch, quiet
 from legogcd.vision.backbones.preprocessor import read_json, read_normalization
 from legogcd.vision.tail import BlockNames, RotaryViTTail, State, ViTTail
 
-_CHECKPOINTS = (".pth", ".pt")
 _VIT = BlockNames(norm1="layernorm_before", attention="attention", out="o_proj", norm2="layernorm_after")
 _DINOV2 = BlockNames(norm1="norm1", attention="attention", out="o_proj", norm2="norm2")
 _CLIP = BlockNames(norm1="layer_norm1", attention="self_attn", out="out_proj", norm2="layer_norm2")
@@ -214,45 +212,8 @@ def load_vit(name: str, image_size: int, train_blocks: int) -> Backbone:
     path = Path(name or "no name").expanduser()
     if path.is_dir():
         return load_folder(path, name, image_size, train_blocks)
-    if path.is_file() and path.suffix in _CHECKPOINTS:
+    if path.is_file() and path.suffix in CHECKPOINTS:
         from legogcd.vision.backbones.dino import load_checkpoint
 
         return load_checkpoint(path, image_size, train_blocks)
-    if path.exists() or _looks_like_a_path(name):
-        raise UserError(
-            f"backbone {name!r}: {'not a .pth file or a model folder' if path.exists() else 'no such file or folder'}"
-        )
     return load_folder(fetch(name), name, image_size, train_blocks)
-
-
-def _looks_like_a_path(name: str) -> bool:
-    return name.startswith((".", "~", os.sep)) or name.endswith(_CHECKPOINTS) or name.count("/") > 1 or not name
-
-
-def _known(name: str, dim: int, description: str, offline: bool = False) -> KnownBackbone:
-    return KnownBackbone(name, "vit", dim, description, offline)
-
-
-register(
-    Family(
-        "vit",
-        recognizes=lambda name: True,
-        load=load_vit,
-        known=(
-            _known("facebook/dino-vitb16", 768, "DINO ViT-B/16, the paper's backbone"),
-            _known("facebook/dino-vits16", 384, "DINO ViT-S/16, a quarter of the cost"),
-            _known("facebook/dinov2-small", 384, "DINOv2 ViT-S/14, what `auto` takes on a CPU"),
-            _known("facebook/dinov2-base", 768, "DINOv2 ViT-B/14, what `auto` takes on a GPU"),
-            _known("facebook/dinov2-with-registers-base", 768, "DINOv2 ViT-B/14 with register tokens"),
-            _known("facebook/dinov3-vitb16-pretrain-lvd1689m", 768, "DINOv3 ViT-B/16 (terms on the hub)"),
-            _known("facebook/vit-msn-base", 768, "MSN ViT-B/16, self-supervised"),
-            _known("facebook/deit-base-distilled-patch16-224", 768, "DeiT-B/16, supervised and distilled"),
-            _known("google/vit-base-patch16-224-in21k", 768, "ViT-B/16, supervised on ImageNet-21k"),
-            _known("openai/clip-vit-base-patch16", 768, "CLIP's image tower, ViT-B/16"),
-            _known("path/to/dino_vitbase16_pretrain.pth", 768, "a file in DINO's own layout, any size", True),
-            _known("path/to/folder", 768, "a model folder as transformers saves it, any size", True),
-        ),
-        photo_defaults={"epochs": 30},  # untested on pretrained weights: longer, to be safe
-        takes_the_rest=True,
-    )
-)

@@ -15,11 +15,11 @@ from torch import Tensor
 from legogcd.errors import UserError
 from legogcd.vision.tail import TailInput
 from legogcd.vision.views.rows import Rows, TallTensor
-from legogcd.vision.views.shards import Damaged, Layout, Record, Shard, check_images, read_record, read_sealed, sample
+from legogcd.vision.views.sealed import MANIFEST, Damaged, read_sealed
+from legogcd.vision.views.shards import Layout, Record, Shard, check_images, read_record, sample
 from legogcd.vision.views.source import ALL
 from legogcd.vision.views.tensor_format import StoredTensor
 
-MANIFEST = "manifest.json"
 CHECKED_AT_LEAST = 1  # image of every shard that is compared with its checksum on opening
 CHECKED_BYTES = 16 << 20  # and so much of the folder: all of a small one
 _OPEN_FILES_OF_OTHERS = 512

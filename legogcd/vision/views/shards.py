@@ -7,26 +7,22 @@ the fastest there is in the standard library (3.3 GB/s where BLAKE2b makes 0.7):
 """
 
 import errno
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from legogcd.files import replacing, write_text
+from legogcd.files import replacing
 from legogcd.vision.tail import State
+from legogcd.vision.views.sealed import Damaged, read_sealed, write_sealed
 from legogcd.vision.views.tensor_format import KEPT_DTYPES, StoredTensor
 
 SHARD_IMAGES = 2048
 SHARD_BYTES = 256 << 20
-
-
-class Damaged(Exception):  # noqa: N818 - it names what was found
-    """A file of a views folder is not as it was written; the text says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -222,31 +218,6 @@ def discard(folder: Path, shard: Shard) -> None:
     """Let a damaged shard count as missing; who has it mapped keeps what is there."""
     shard.record(folder).unlink(missing_ok=True)
     shard.data(folder).unlink(missing_ok=True)
-
-
-def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    """JSON that tells whether it is still as it was written."""
-    write_text(path, json.dumps({**content, "seal": _seal(content)}, sort_keys=True))
-
-
-def read_sealed(path: Path) -> dict[str, Any] | None:
-    """What `write_sealed` wrote, None where nothing is there; `Damaged` where it is anything else."""
-    content: Any = None
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (ValueError, RecursionError, IsADirectoryError):
-        pass
-    if not isinstance(content, dict) or content.pop("seal", None) != _seal(content):
-        raise Damaged(f"{path.name} is not as it was written")
-    return content
-
-
-def _seal(content: dict[str, Any]) -> int:
-    with suppress(ValueError, RecursionError):
-        return zlib.crc32(json.dumps(content, sort_keys=True).encode())
-    return -1
 
 
 def sample(count: int, most: int) -> list[int]:

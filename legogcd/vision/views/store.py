@@ -15,17 +15,15 @@ from legogcd.errors import UserError
 from legogcd.files import sweep_temporaries
 from legogcd.locks import Locked, locked, try_lock
 from legogcd.vision.tail import State
-from legogcd.vision.views.kept import MANIFEST, DamagedViews, KeptViews, read_layout
+from legogcd.vision.views.kept import DamagedViews, KeptViews, read_layout
 from legogcd.vision.views.request import ViewRequest
+from legogcd.vision.views.sealed import MANIFEST, Damaged, read_sealed, write_sealed
 from legogcd.vision.views.shards import (
-    Damaged,
     Layout,
     Shard,
     check_images,
     discard,
     read_record,
-    read_sealed,
-    write_sealed,
     writing,
 )
 from legogcd.vision.views.tensor_format import DTYPES

@@ -1,12 +1,21 @@
-"""Families of backbones. A family is a file of this folder that registers what is known of it, and nothing else."""
+"""Families of backbones, and what is known of them without torch: names, what a listing says, what suits them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from legogcd.errors import UserError
-from legogcd.vision.backbones.backbone import Backbone
+from legogcd.late_objects import late
+
+if TYPE_CHECKING:
+    from legogcd.vision.backbones.backbone import Backbone
+
+Load = Callable[[str, int, int], "Backbone"]
+
+
+def _nothing_to_check(name: str, image_size: int) -> None:
+    """For families that find out when they load."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +33,28 @@ class KnownBackbone:
 class Family:
     """A family: which names are its own, how one is loaded (name, image size, trained blocks), what a listing says.
 
-    ``photo_defaults`` are settings of a recipe that suit the family where people bring photos; a family that
-    ``takes_the_rest`` is asked after all others.
+    ``load`` is a function, or ``module:name`` to import it when it is needed. ``check`` refuses a name and an image
+    size that cannot work, as far as that is seen without loading anything. ``photo_defaults`` are settings of a recipe
+    that suit the family where people bring photos; a family that ``takes_the_rest`` is asked after all others.
     """
 
     name: str
     recognizes: Callable[[str], bool]
-    load: Callable[[str, int, int], Backbone]
+    load: Load | str
     known: tuple[KnownBackbone, ...]
+    check: Callable[[str, int], None] = _nothing_to_check
     photo_defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     takes_the_rest: bool = False
 
     @property
     def photo_epochs(self) -> int:
         return int(self.photo_defaults["epochs"])
+
+    def loaded(self, name: str, image_size: int, train_blocks: int) -> "Backbone":
+        """A backbone of the family."""
+        self.check(name, image_size)
+        backbone: Backbone = late(self.load)(name, image_size, train_blocks)
+        return backbone
 
 
 FAMILIES: dict[str, Family] = {}
@@ -71,3 +88,10 @@ def family_defaults(family: str) -> dict[str, Any]:
     if family not in FAMILIES:
         raise UserError(f"unknown family of backbones {family!r}; there are: {', '.join(sorted(FAMILIES))}")
     return dict(FAMILIES[family].photo_defaults)
+
+
+def check_image_size(name: str, image_size: int, patch: int) -> None:
+    """Refuse an image size that does not consist of whole patches."""
+    if image_size < patch or image_size % patch:
+        near = max(1, round(image_size / patch)) * patch
+        raise UserError(f"image size {image_size}: {name} takes multiples of {patch}, such as {near}")

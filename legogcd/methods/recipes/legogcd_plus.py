@@ -1,0 +1,56 @@
+"""legogcd+: LegoGCD among whitened features, views distilled from their average, and an estimated class prior."""
+
+from pydantic import Field
+
+from legogcd.methods.plug_in import PLUG_INS
+from legogcd.methods.published import published_settings
+from legogcd.methods.recipe import ParametricRecipe
+from legogcd.methods.recipes.simgcd import FOR_PHOTOS, legogcd_terms
+from legogcd.methods.registry import register
+from legogcd.methods.terms import Term
+
+
+class LegoGCDPlusRecipe(ParametricRecipe):
+    """LegoGCD's settings, and how wide the whitening and how even the prior is.
+
+    >>> LegoGCDPlusRecipe(start="kmeans").whitened_width(n_classes=100)
+    300
+    """
+
+    whitened_dim: int | None = Field(
+        None,
+        ge=0,
+        description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
+        "None: max(64, 3·K)",
+    )
+    uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
+    settle: bool = Field(
+        True, description="look for the classes once more among the trained features, averaged over all kept views"
+    )
+
+    def whitened_width(self, n_classes: int) -> int:
+        """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
+        if self.start == "random":
+            return 0
+        return max(64, 3 * n_classes) if self.whitened_dim is None else self.whitened_dim
+
+
+def legogcd_plus_terms(recipe: ParametricRecipe) -> dict[str, Term]:
+    """LegoGCD's terms with the bricks ``consensus`` and ``prior`` in it."""
+    assert isinstance(recipe, LegoGCDPlusRecipe)
+    terms = legogcd_terms(recipe)
+    distillation, entropy = terms["self_distillation"], terms["mean_entropy"]
+    terms["self_distillation"] = distillation.exchanged(PLUG_INS["consensus"])
+    terms["mean_entropy"] = entropy.exchanged(PLUG_INS["prior"], uniform_share=recipe.uniform_share)
+    return terms
+
+
+register(
+    "legogcd+",
+    "ours: LegoGCD behind whitened features, views distilled from their average, an estimated class prior",
+    LegoGCDPlusRecipe,
+    "legogcd.methods.legogcd_plus:LegoGCDPlus",
+    terms=legogcd_plus_terms,
+    for_photos=FOR_PHOTOS | {"dkl_form": "paper"},
+    published_for=published_settings(),
+)
