@@ -123,16 +123,21 @@ def test_a_worker_killed_while_predicting_costs_nothing(
     assert together == alone
 
 
-@pytest.mark.parametrize("command", ["encode", "predict"])
+@pytest.mark.parametrize("command", ["encode", "predict", "discover"])
 def test_without_ray_one_line_says_what_to_install(
     run_cli, run: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    words = ["encode", pictures] if command == "encode" else ["predict", run, pictures, "--out", tmp_path / "table.csv"]
-    more = ["--cache", tmp_path / "cache"] if command == "encode" else []
-    done = run_cli(*words, "--engine", "ray", *more)
+    labels = ["--labels", "folders", "--known", "blue,green"]
+    words = {
+        "encode": ["encode", pictures, "--cache", tmp_path / "cache"],
+        "predict": ["predict", run, pictures, "--out", tmp_path / "table.csv"],
+        "discover": ["discover", pictures, *labels, "--out", tmp_path / "run", "--cache", tmp_path / "cache"],
+    }
+    done = run_cli(*words[command], "--engine", "ray")
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].endswith("not installed: pip install 'legogcd[ray]'")
+    assert not (tmp_path / "run").exists()
 
 
 def test_ray_and_stores_are_extras() -> None:
