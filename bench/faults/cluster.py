@@ -1,7 +1,8 @@
-"""Kill processes of a local Ray in the middle of encode, predict and training: a worker, or all of it with its head.
+"""Kill processes of a local Ray in the middle of encode, predict and training: a worker, the head, or everything.
 
-After a worker's death the command must end by itself; after the head's, the same command is given again. What is left
-must be the bytes of a command that nobody killed.
+After a worker's death the command must end by itself. After the head's it may end as it likes, and where everything is
+killed, the command itself is: then the same command is given again. What is left must be the bytes of a command that
+nobody killed.
 """
 
 import os
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,8 @@ from bench.faults.killable import COMMAND, let_go, those_here
 from bench.faults.trial import Trial, what_differs
 
 PHASES = ("encode", "predict", "training")
-KILLED = ("a worker", "the head")
+KILLED = ("a worker", "the head", "everything")
+HEAD = ("gcs_server", "raylet")  # the processes that a head node is
 PATIENCE = 600.0  # seconds; only a command that hangs is waited for so long
 
 
@@ -44,14 +46,14 @@ class Clusters:
         return {"identical": self.identical, "otherwise": self.otherwise}
 
 
-def kill_clusters(trial: Trial, count: int, phases: Sequence[str] = PHASES) -> Clusters:
-    """Each case ``count`` times: a worker and the head in each phase."""
+def kill_clusters(trial: Trial, count: int, phases: Sequence[str] = PHASES, killed: Sequence[str] = KILLED) -> Clusters:
+    """Each case ``count`` times: who is killed in which phase."""
     found = Clusters()
     for phase in phases:
         if phase == "predict":
             trial.whole()
         whole = _unkilled(trial, phase)
-        for who in KILLED:
+        for who in killed:
             case = f"{who} killed in the middle of {phase}"
             found.identical[case] = 0
             for _ in range(count):
@@ -131,13 +133,15 @@ def _killed(trial: Trial, phase: str, who: str) -> str:
     if running.poll() is not None or not those_here(meeting):
         return f"it could not be killed: {_ended(running)[1]}"
     time.sleep(random.random() / 2)  # anywhere from there on
+    family = _family(running)
     if who == "a worker":
         os.kill(those_here(meeting)[-1], signal.SIGKILL)
     else:
-        _kill_all(running)
+        _kill(one for one in family if who == "everything" or _name(one) in HEAD)
     let_go(meeting)
     code, said = _ended(running)
-    if who == "the head":
+    if who != "a worker":
+        _kill(family)  # who outlives the head
         code, said = _ended(_start(trial, phase))
     return said or "it failed" if code else ""
 
@@ -147,14 +151,25 @@ def _ended(running: "subprocess.Popen[str]") -> tuple[int, str]:
     try:
         said = running.communicate(timeout=PATIENCE)[1]
     except subprocess.TimeoutExpired:
-        _kill_all(running)
+        _kill(_family(running))
         said = "it hung: " + running.communicate()[1]
     return running.returncode, said[-1500:]
 
 
-def _kill_all(running: "subprocess.Popen[str]") -> None:
+def _family(running: "subprocess.Popen[str]") -> list[psutil.Process]:
     """The command, the head of its Ray and every worker."""
     own = psutil.Process(running.pid)
-    for one in (own, *own.children(recursive=True)):
+    return [own, *own.children(recursive=True)]
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.Error:
+        return ""
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    for one in processes:
         with suppress(psutil.NoSuchProcess):
             one.kill()

@@ -5,12 +5,14 @@ the checkpoint: a shard that is there is not made again, whoever was killed.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import psutil
 
 from legogcd.errors import UserError
 from legogcd.run.prediction_parts import Parts
@@ -55,6 +57,7 @@ def _start(ray: Any, where: str) -> None:
     local = {"num_cpus": os.cpu_count(), "object_store_memory": OBJECT_STORE} if where == "local" else {}
     shown: dict[str, Any] = {"include_dashboard": False if local else None, "log_to_driver": False}
     for left in reversed(range(STARTS if local else 1)):
+        before = set(psutil.Process().children(recursive=True))
         try:
             ray.init(where, logging_level="ERROR", **shown, **local)
             return
@@ -62,8 +65,16 @@ def _start(ray: Any, where: str) -> None:
             raise UserError(f"no Ray answers at {where}: {' '.join(str(error).split())}") from None
         except Exception as error:  # Ray raises plain ones here
             ray.shutdown()
+            _end(set(psutil.Process().children(recursive=True)) - before)
             if not left:
                 raise UserError(f"Ray does not start ({where}): {' '.join(str(error).split())[:200]}") from error
+
+
+def _end(processes: Iterable[psutil.Process]) -> None:
+    """What a Ray that did not start leaves running would only be in the way of the next."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 class ShardMaker:
