@@ -1,30 +1,32 @@
-"""Kill processes of a local Ray in the middle of encode, predict and training: a worker, or all of it with its head.
+"""Kill processes of a local Ray in the middle of encode, predict and training: a worker, the head, or everything.
 
-After a worker's death the command must end by itself; after the head's, the same command is given again (for a run with
---resume, as it says itself). What is left must be the bytes of a command that nobody killed.
+After a worker's death the command must end by itself. After the head's it may end as it likes, and where everything is
+killed, the command itself is: then the same command is given again. What is left must be the bytes of a command that
+nobody killed.
 """
 
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
 
+from bench.faults.killable import COMMAND, let_go, those_here
 from bench.faults.trial import Trial, what_differs
-from legogcd.training.files import CHECKPOINT
 
-EPOCHS = 250  # long enough that there is a checkpoint to go on from
-WORKERS = ("ShardMaker", "RayTrainWorker")  # what Ray calls the processes that work
-SMALL = (  # several shards and parts, as a large run has them
-    "from legogcd.vision.views import shards; from legogcd.run import prediction_parts; "
-    "shards.SHARD_IMAGES = 21; prediction_parts.PART_IMAGES = 8; from legogcd.cli import main; main()"
-)
+PHASES = ("encode", "predict", "training")
+KILLED = ("a worker", "the head", "everything")
+HEAD = ("gcs_server", "raylet")  # the processes that a head node is
+PATIENCE = 600.0  # seconds; only a command that hangs is waited for so long
 
 
 @dataclass
@@ -44,54 +46,66 @@ class Clusters:
         return {"identical": self.identical, "otherwise": self.otherwise}
 
 
-def kill_clusters(trial: Trial, count: int) -> Clusters:
-    """Each of the six cases ``count`` times."""
-    found, ray = Clusters(), ["--engine", "ray"]
-    predict = ["predict", str(trial.run), str(trial.pictures), "--out", str(trial.home / "all.csv"), "--threads", "1"]
-    _try_each(trial, "encode", ["encode", str(trial.pictures), *_encode_options(trial), *ray], count, found)
-    trial.whole()
-    _try_each(trial, "predict", [*predict, *ray], count, found)
-    trial = replace(trial, epochs=EPOCHS)
-    _try_each(trial, "training", [*trial.words(), "--no-report", *ray, "--workers", "2"], count, found)
+def kill_clusters(trial: Trial, count: int, phases: Sequence[str] = PHASES, killed: Sequence[str] = KILLED) -> Clusters:
+    """Each case ``count`` times: who is killed in which phase."""
+    found = Clusters()
+    for phase in phases:
+        if phase == "predict":
+            trial.whole()
+        whole = _unkilled(trial, phase)
+        for who in killed:
+            case = f"{who} killed in the middle of {phase}"
+            found.identical[case] = 0
+            for _ in range(count):
+                _clear(trial, phase)
+                said = _killed(trial, phase, who)
+                differing = what_differs(_left(trial), whole)
+                if said or differing:
+                    found.otherwise.append(f"{case}: {said} {', '.join(differing)}")
+                else:
+                    found.identical[case] += 1
+            print(f"{case}: {found.identical[case]} of {count} the same bytes", *found.otherwise, file=sys.stderr)
     return found
 
 
-def _try_each(trial: Trial, phase: str, command: list[str], count: int, found: Clusters) -> None:
-    whole = _unkilled(trial, phase, command)
-    for who in ("a worker", "the head"):
-        case = f"{who} killed in the middle of {phase}"
-        found.identical.setdefault(case, 0)
-        for _ in range(count):
-            _clear(trial, phase)
-            said = _killed(trial, phase, command, who)
-            differing = what_differs(_left(trial), whole)
-            if said or differing:
-                found.otherwise.append(f"{case}: {said} {', '.join(differing)}")
-            else:
-                found.identical[case] += 1
-        print(f"{case}: {found.identical[case]} of {count} the same bytes", *found.otherwise[-1:], file=sys.stderr)
-
-
-def _encode_options(trial: Trial) -> list[str]:
+def _words(trial: Trial, phase: str) -> list[str]:
+    ray = ["--engine", "ray"]
+    if phase == "training":
+        return [*trial.words(), "--no-report", *ray, "--workers", "2"]
+    if phase == "predict":
+        out = str(trial.home / "all.csv")
+        return ["predict", str(trial.run), str(trial.pictures), "--out", out, "--threads", "1", *ray]
     words = trial.words()
     wanted = ("--cache", "--image-size", "--views", "--device", "--precision", "--threads", "--disk-budget")
-    return [word for name in wanted for word in words[words.index(name) : words.index(name) + 2]]
+    same = [word for name in wanted for word in words[words.index(name) : words.index(name) + 2]]
+    return ["encode", str(trial.pictures), *same, *ray]
 
 
-def _unkilled(trial: Trial, phase: str, command: list[str]) -> dict[str, bytes]:
+def _unkilled(trial: Trial, phase: str) -> dict[str, bytes]:
     _clear(trial, phase)
-    done = _start(command)
+    let_go(_meeting(trial))
+    done = _start(trial, phase)
     said = done.communicate()[1]
     if done.returncode:
         raise RuntimeError(f"{phase} does not work: {said[-2000:]}")
     return _left(trial)
 
 
+def _meeting(trial: Trial) -> Path:
+    """Where processes say that they may be killed."""
+    folder = trial.home / "meeting"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def _clear(trial: Trial, phase: str) -> None:
     """Leave what a command needs and nothing that it makes."""
-    if phase != "predict":
+    if phase == "encode":
         trial.clear()
+    if phase == "training":
+        shutil.rmtree(trial.run, ignore_errors=True)
     (trial.home / "all.csv").unlink(missing_ok=True)
+    shutil.rmtree(_meeting(trial))
 
 
 def _left(trial: Trial) -> dict[str, bytes]:
@@ -99,52 +113,63 @@ def _left(trial: Trial) -> dict[str, bytes]:
     return {**trial.left(), **({"all.csv": table.read_bytes()} if table.exists() else {})}
 
 
-def _start(command: list[str]) -> "subprocess.Popen[str]":
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}
+def _start(trial: Trial, phase: str) -> "subprocess.Popen[str]":
+    what = "training" if phase == "training" else "shards"
     return subprocess.Popen(
-        [sys.executable, "-c", SMALL, *command],
-        env=environment,
+        [sys.executable, "-c", COMMAND, str(_meeting(trial)), what, *_words(trial, phase)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def _killed(trial: Trial, phase: str, command: list[str], who: str) -> str:
+def _killed(trial: Trial, phase: str, who: str) -> str:
     """Kill in the middle, go on where that is for the user to do; what went wrong, or nothing."""
-    running = _start(command)
-    begun: dict[str, Callable[[], bool]] = {
-        "encode": lambda: any(trial.cache.glob("views-*/00000.json")),
-        "training": (trial.run / CHECKPOINT).exists,
-        "predict": lambda: any(trial.home.glob("all.csv.unfinished/00000.json")),
-    }
-    while running.poll() is None and not begun[phase]():
+    running, meeting = _start(trial, phase), _meeting(trial)
+    ends_at = time.monotonic() + PATIENCE
+    while running.poll() is None and not those_here(meeting) and time.monotonic() < ends_at:
         time.sleep(0.02)
-    family = psutil.Process(running.pid).children(recursive=True) if running.poll() is None else []
-    workers = [one for one in family if any(name in _name(one) for name in WORKERS)]
-    if not workers:
-        return f"it ended before it could be killed: {running.communicate()[1][-300:]}"
+    if running.poll() is not None or not those_here(meeting):
+        return f"it could not be killed: {_ended(running)[1]}"
+    time.sleep(random.random() / 2)  # anywhere from there on
+    family = _family(running)
     if who == "a worker":
-        os.kill(workers[-1].pid, signal.SIGKILL)
+        os.kill(those_here(meeting)[-1], signal.SIGKILL)
     else:
-        for one in (psutil.Process(running.pid), *family):
-            _kill(one)
-    said = running.communicate()[1]
-    if who == "the head":
-        more = ["--resume"] if phase == "training" else []
-        again = _start([*command, *more])
-        said = again.communicate()[1]
-        return "" if again.returncode == 0 else said[-500:]
-    return "" if running.returncode == 0 else said[-500:]
+        _kill(one for one in family if who == "everything" or _name(one) in HEAD)
+    let_go(meeting)
+    code, said = _ended(running)
+    if who != "a worker":
+        _kill(family)  # who outlives the head
+        code, said = _ended(_start(trial, phase))
+    return said or "it failed" if code else ""
+
+
+def _ended(running: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Exit code and last words; one that hangs is killed."""
+    try:
+        said = running.communicate(timeout=PATIENCE)[1]
+    except subprocess.TimeoutExpired:
+        _kill(_family(running))
+        said = "it hung: " + running.communicate()[1]
+    return running.returncode, said[-1500:]
+
+
+def _family(running: "subprocess.Popen[str]") -> list[psutil.Process]:
+    """The command, the head of its Ray and every worker."""
+    own = psutil.Process(running.pid)
+    return [own, *own.children(recursive=True)]
 
 
 def _name(process: psutil.Process) -> str:
     try:
-        return " ".join([process.name(), *process.cmdline()])
+        return process.name()
     except psutil.Error:
         return ""
 
 
-def _kill(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.kill()
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    for one in processes:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()

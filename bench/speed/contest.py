@@ -20,12 +20,22 @@ class Contender:
     """``python -m module --child name …``, which answers every line it gets with a line of JSON."""
 
     def __init__(
-        self, module: str, name: str, arguments: Iterable[object] = (), nice: int = 0, **environment: str | None
+        self,
+        module: str,
+        name: str,
+        arguments: Iterable[object] = (),
+        nice: int = 0,
+        copy: Path | None = None,
+        **environment: str | None,
     ) -> None:
+        """``copy`` is where another copy of the project is whose module it is."""
         command = [sys.executable, "-m", module, "--child", name, *map(str, arguments)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         kept = {name: value for name, value in (os.environ | environment).items() if value is not None}
-        self.process = subprocess.Popen(["nice", "-n", str(nice), *command] if nice else command, env=kept, **pipes)
+        if copy is not None:
+            kept["PYTHONPATH"] = str(copy)
+        words = ["nice", "-n", str(nice), *command] if nice else command
+        self.process = subprocess.Popen(words, env=kept, cwd=copy, **pipes)
 
     def ask(self) -> Figures:
         assert self.process.stdin is not None

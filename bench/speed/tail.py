@@ -9,10 +9,12 @@ Evaluation: every image's class from its kept evaluation view; the plain one enc
 
 Each has a process of its own, asked by turns; the plain ones have the C library's usual allocator settings. On a busy
 machine ``--threads 1 --clock cpu`` counts processor seconds, which the others do not change much. Weights are random.
+``--before DIR`` holds what is kept by another copy of legogcd against this one instead, by turns.
 """
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -29,6 +31,8 @@ if TYPE_CHECKING:  # imported where it is used: the plain contenders are free of
     from legogcd.training.loop import LabelledViews, Learner
 
 IMAGES, STEPS, KEPT_IMAGES, KEPT_VIEWS, EVALUATED = 128, 20, 1000, 4, 2048
+OURS = ("kept bf16", "kept int8", "evaluation bf16", "evaluation int8")
+HERE = Path(__file__).resolve().parents[2]
 BELOW_AMX = "AVX512_CORE_BF16"
 GFLOP = {"kept": 0.0957, "plain": 41.0}  # a view's step, counted from the shapes; bench.speed.step has the parts
 
@@ -37,12 +41,16 @@ def main() -> None:
     options = read_options()
     if options.child:
         return answer(CHILDREN[options.child](options))
+    if options.before:
+        return report_before(options)
     report(measure(options), options)
     return None
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    return options_of("bench.speed.tail", __doc__, repeats=3).parse_args(arguments)
+    parser = options_of("bench.speed.tail", __doc__, repeats=3)
+    parser.add_argument("--before", type=Path, help="another copy of legogcd, such as a git worktree")
+    return parser.parse_args(arguments)
 
 
 def options_of(module: str, about: str | None, repeats: int) -> argparse.ArgumentParser:
@@ -69,6 +77,32 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return summary(rounds, options) | {"machine": measure_machine(options.clock)}
 
 
+def report_before(options: argparse.Namespace) -> None:
+    """A step and an evaluation over kept views, by this copy and by the other one."""
+    with tempfile.TemporaryDirectory() as home:
+        contenders = {}
+        for place, copy in enumerate((options.before.resolve(), HERE)):
+            module = next(name for name in ("bench.speed.tail", "bench.tail") if (copy / _file(name)).exists())
+            work = f"from pathlib import Path; from {module} import prepare; prepare(Path({home!r}, '{place}'))"
+            environment = os.environ | {"PYTHONPATH": str(copy)}
+            subprocess.run([sys.executable, "-c", work], cwd=copy, env=environment, check=True)
+            for name in OURS:
+                contenders[name, place] = start(name, f"{home}/{place}", options, module, copy)
+        rounds = by_turns({f"{name} {place}": one for (name, place), one in contenders.items()}, options.repeats)
+    print(
+        f"{options.threads} threads, {options.clock} time, load {os.getloadavg()[0]:.1f}; ms a view before, now, ratio"
+    )
+    for name in OURS:
+        took = [[1e3 * one[f"{name} {place}"][options.clock] for one in rounds] for place in (0, 1)]
+        views = rounds[0][f"{name} 0"]["views"]
+        before, now = (said(spread(each / views for each in one), 3) for one in took)
+        print(f"{name:17s} {before}  {now}  {said(spread(b / a for a, b in zip(*took, strict=True)), 2)}")
+
+
+def _file(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
+
+
 def prepare(folder: Path) -> None:
     """Random weights and kept noise."""
     from bench.speed.kept import write_noise
@@ -79,7 +113,13 @@ def prepare(folder: Path) -> None:
         write_noise(folder / dtype, KEPT_IMAGES, KEPT_VIEWS, dtype)
 
 
-def start(name: str, folder: str, options: argparse.Namespace) -> Contender:
+def start(
+    name: str,
+    folder: str,
+    options: argparse.Namespace,
+    module: str = "bench.speed.tail",
+    copy: Path | None = None,
+) -> Contender:
     arguments = ["--folder", folder]
     for key in ("plain_views", "precision"):
         arguments += [f"--{key.replace('_', '-')}", getattr(options, key)]
@@ -88,7 +128,7 @@ def start(name: str, folder: str, options: argparse.Namespace) -> Contender:
         environment |= PLAIN_ALLOCATOR | SPINNING
     if options.precision == "bf16":
         environment["ONEDNN_MAX_CPU_ISA"] = BELOW_AMX  # some virtual machines promise AMX and die of it
-    return Contender("bench.speed.tail", name, arguments, **environment)
+    return Contender(module, name, arguments, copy=copy, **environment)
 
 
 def summary(rounds: list[dict[str, Figures]], options: argparse.Namespace) -> dict[str, Any]:

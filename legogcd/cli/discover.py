@@ -30,7 +30,12 @@ def discover(
         Path | None,
         typer.Option("--from", metavar="RUN", help="Start from the labels given to RUN and those confirmed in it."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run in --out.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with an interrupted run in --out; with --engine ray it does so by itself."
+        ),
+    ] = False,
     report: Annotated[bool, typer.Option(help="Write report.html, the page to read.")] = True,
 ) -> None:
     """Sort every image of a folder, given labels for some.
@@ -54,11 +59,12 @@ def discover(
         legogcd discover photos --from run --out run2
     """
     from legogcd.run.arguments import check_images, check_labels, check_options
-    from legogcd.run.folder import check_free
+    from legogcd.run.folder import CONFIG, check_free
 
     check_options(options)
     check_images(images)
     check_labels(labels, options, from_run)
+    resume = resume or (options.engine == "ray" and (out / CONFIG).exists())  # a cluster repeats commands as they are
     if not resume and launched.rank() == 0:
         check_free(out)  # before anything long
     from legogcd.evaluation import scoring

@@ -47,12 +47,8 @@ def near_duplicate_sets(units: NDArray[np.floating], fingerprints: Fingerprints)
         return []
     pictures = fingerprints(rows)
     places = np.searchsorted(rows, pairs)
-    likely = np.concatenate(
-        [
-            roughly_same(*(pictures[side] for side in places[begin : begin + _PAIRS].T))
-            for begin in range(0, len(places), _PAIRS)
-        ]
-    )
+    chunks = np.array_split(places, -(-len(places) // _PAIRS))
+    likely = np.concatenate([roughly_same(pictures, chunk) for chunk in chunks])
     same = [same_picture(pictures[first], pictures[second]) for first, second in places[likely]]
     return connected(pairs[likely][np.array(same, bool)])
 
@@ -61,8 +57,9 @@ def alike_pairs(units: NDArray[np.floating]) -> Rows:
     """Pairs of rows [m, 2], the smaller one first, of each image and the few nearest whose features are alike."""
     near, cosine = _nearest(np.asarray(units, np.float32))
     row, place = np.nonzero(cosine >= ALIKE)
-    pairs = np.stack([row, near[row, place]], axis=1)
-    return np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int64)
+    other = near[row, place]
+    numbers = np.unique(np.minimum(row, other) * len(units) + np.maximum(row, other))  # pairs sort slower
+    return np.stack(np.divmod(numbers, len(units)), axis=1)
 
 
 def _nearest(units: Floats) -> tuple[Rows, Floats]:
@@ -168,19 +165,25 @@ def _details(pictures: Floats) -> Floats:
     return np.asarray(fine / np.maximum(length, 1e-3))
 
 
-def roughly_same(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which of some pairs of pictures [m, 48, 48] are worth a closer look [m]: one's outline is in the other."""
-    one, other = _outlines(first), _outlines(second)  # [m, 16, 144]
-    best = np.maximum(
-        np.einsum("mf,mpf->mp", one[:, 0], other).max(axis=1), np.einsum("mf,mpf->mp", other[:, 0], one).max(axis=1)
-    )
+def roughly_same(pictures: NDArray[np.uint8], pairs: Rows) -> NDArray[np.bool_]:
+    """Which pairs [m, 2] of some pictures [n, 48, 48] are worth a closer look [m]: one's outline is in the other."""
+    rows, places = np.unique(pairs, return_inverse=True)
+    outlines = _outlines(pictures[rows])  # [rows, 16, 144]
+    one, other = (outlines[side] for side in places.reshape(-1, 2).T)
+    best = np.maximum((other @ one[:, 0, :, None]).max(axis=(1, 2)), (one @ other[:, 0, :, None]).max(axis=(1, 2)))
     return np.asarray(best >= ROUGHLY_SAME)
 
 
 def _outlines(pictures: NDArray[np.uint8]) -> Floats:
-    """Pictures [m, 48, 48] and fifteen parts of each, with some ends cut, in 144 numbers at length 1."""
-    down = np.matmul(_OUTLINING[None], pictures.astype(np.float32)[:, None])  # [m, 4, 12, 48]
-    seen = np.matmul(down[:, :, None], _OUTLINING.transpose(0, 2, 1)).reshape(len(pictures), len(_OUTLINING) ** 2, -1)
+    """Pictures [m, 48, 48] and fifteen parts of each, with some ends cut, in 144 numbers at length 1, the whole first.
+
+    Each side is shortened for all pictures in one product: products of small matrices are slow.
+    """
+    count, ways = len(pictures), len(_OUTLINING)
+    shorten = _OUTLINING.reshape(-1, _SIDE).T  # [48, 4 · 12]
+    across = (pictures.reshape(-1, _SIDE).astype(np.float32) @ shorten).reshape(count, _SIDE, -1)
+    both = across.transpose(0, 2, 1).reshape(-1, _SIDE) @ shorten  # [m · 4 · 12, 4 · 12]
+    seen = both.reshape(count, ways, _ROUGH, ways, _ROUGH).transpose(0, 1, 3, 2, 4).reshape(count, ways**2, -1)
     seen -= seen.mean(axis=2, keepdims=True)
     return np.asarray(seen / np.maximum(np.linalg.norm(seen, axis=2, keepdims=True), 1e-3))
 

@@ -96,7 +96,9 @@ def check_same(folder: Path, config: RunConfig, collection: CollectionRecord) ->
         raise UserError(f"{folder} was begun with other images or labels: {difference.sentence}; start a new run")
     differing = sorted(set(_differing(begun.as_json(), config.as_json())))
     if differing:
-        raise UserError(f"{folder} was begun with another {', '.join(differing)}; resume with the same settings")
+        raise UserError(
+            f"{folder} was begun with another {', '.join(differing)}; give the same settings, or another --out"
+        )
 
 
 def _recorded(folder: Path) -> CollectionRecord | None:

@@ -99,7 +99,7 @@ class Prepared:
             batches = self.learner(Method()).evaluation_features(views)
             if processes.first:
                 with display.phases.during("near-duplicates"):
-                    sets = find_sets(self.collection, batches, display)
+                    sets = find_sets(self.collection, batches, display, self.opened.folder)
                 remember_sets(self.opened.folder, rows, sets)
             else:
                 deque(batches, maxlen=0)  # the part of this process in making them

@@ -17,6 +17,7 @@ from legogcd.csv_text import write_rows
 from legogcd.display import Quiet
 from legogcd.run.folder import NEAR_DUPLICATES
 from legogcd.vision.fingerprints import fingerprints
+from legogcd.vision.mapped_arrays import large_zeros
 from legogcd.vision.views.sealed import Damaged, read_sealed, write_sealed
 from legogcd.wording import counted
 
@@ -84,15 +85,28 @@ class Copies:
         )
 
 
-def find_sets(collection: Collection, features: Iterable[Tensor], display: Quiet) -> Sets:
-    """Sets of positions that are one picture, from the collection's untrained features in batches [n, D]."""
+def find_sets(collection: Collection, features: Iterable[Tensor], display: Quiet, folder: Path | None = None) -> Sets:
+    """Sets of positions that are one picture, from the collection's untrained features in batches [n, D].
+
+    ``folder`` has room for what very many images take meanwhile.
+    """
 
     def pictures(rows: np.ndarray) -> np.ndarray:
         with display.counting("looking for copies of one photo", len(rows)) as progress:
-            return fingerprints(collection.images, rows, progress)
+            return fingerprints(collection.images, rows, progress, folder)
 
-    units = np.concatenate([_compact(batch.cpu().numpy(), len(collection)) for batch in features])
-    return near_duplicate_sets(units, pictures)
+    return near_duplicate_sets(_directions(features, len(collection), folder), pictures)
+
+
+def _directions(features: Iterable[Tensor], count: int, folder: Path | None) -> np.ndarray:
+    units, done = np.zeros((0, 0), np.float32), 0
+    for batch in features:
+        made = _compact(batch.cpu().numpy(), count)
+        if not done:
+            units = large_zeros((count, made.shape[1]), np.float32, folder)
+        units[done : done + len(made)] = made
+        done += len(made)
+    return units
 
 
 def remembered_sets(folder: Path | None, rows: np.ndarray) -> Sets | None:

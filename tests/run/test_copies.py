@@ -159,7 +159,7 @@ def test_a_search_is_made_once_for_the_same_views_and_again_when_what_it_left_is
 ) -> None:
     searched: list[int] = []
     monkeypatch.setattr(
-        near_duplicates, "fingerprints", lambda images, rows, progress: searched.append(1) or fingerprints(images, rows)
+        near_duplicates, "fingerprints", lambda images, rows, *_: searched.append(1) or fingerprints(images, rows)
     )
     collection, _ = from_folders(find_images(photos), ["blue", "green"])
     prepared = prepare(Job(collection, options.changed(cache=tmp_path)), Quiet())

@@ -18,7 +18,8 @@ from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.evaluation import scoring
 from legogcd.methods import METHODS
-from legogcd.run import Job, RunOptions, discover
+from legogcd.methods.legogcd_plus.method import LegoGCDPlus
+from legogcd.run import Job, RunOptions, discover, pipeline
 from legogcd.run.model import load_run
 from legogcd.training import journal as journal_module
 from legogcd.training.draw import clustering_images
@@ -91,6 +92,8 @@ def tiny_settings(method: str) -> dict[str, Any]:
         settings["learning_rate"] = 0.002
     if method in ("gcd", "uno"):
         settings["start"] = "random"
+    if method == "legogcd+":
+        settings["settle"] = True
     return settings
 
 
@@ -114,7 +117,10 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(job: Job, tmp_p
 
 @pytest.mark.parametrize(
     ("method", "killed_after"),
-    [("legogcd", 1), ("legogcd", 3), ("gcd", 4), ("rankstats", 2), ("uno", 2), ("orca", 2), ("kmeans", 0)],
+    [
+        *(("legogcd", 1), ("legogcd", 3), ("legogcd+", 2), ("legogcd+", 4)),
+        *(("gcd", 4), ("rankstats", 2), ("uno", 2), ("orca", 2), ("kmeans", 0)),
+    ],
 )
 def test_resume_ends_with_the_same_bytes(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, killed_after: int
@@ -134,6 +140,23 @@ def test_resume_ends_with_the_same_bytes(
         discover(job, tmp_path / "cut")
     monkeypatch.setattr(journal_module.Journal, "add", add)
     discover(job, tmp_path / "cut", resume=True)
+    assert files_of(tmp_path / "cut") == files_of(tmp_path / "whole")
+
+
+def test_a_run_killed_behind_its_training_settles_once(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job.changed(method="legogcd+", settings=tiny_settings("legogcd+"))
+    discover(job, tmp_path / "whole")
+    monkeypatch.setattr(journal_module, "SECONDS_BETWEEN_CHECKPOINTS", 0)
+    with monkeypatch.context() as killing:
+        killing.setattr(pipeline, "_calibrate", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            discover(job, tmp_path / "cut")
+    asked: list[int] = []
+    monkeypatch.setattr(LegoGCDPlus, "finish", lambda *_: asked.append(1))
+    discover(job, tmp_path / "cut", resume=True)
+    assert asked == []
     assert files_of(tmp_path / "cut") == files_of(tmp_path / "whole")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import requires
@@ -14,6 +15,7 @@ from example_pictures import write_pictures
 
 from legogcd.collection import find_images, from_folders
 from legogcd.run import Job, RunOptions, discover, prediction_parts
+from legogcd.run.engines import ray as engine
 from legogcd.run.engines.ray import RayEngine
 from legogcd.run.predict import predict_run
 from legogcd.vision import Encoder, ViewRequest, load_backbone
@@ -123,16 +125,53 @@ def test_a_worker_killed_while_predicting_costs_nothing(
     assert together == alone
 
 
-@pytest.mark.parametrize("command", ["encode", "predict"])
+@pytest.mark.parametrize("command", ["encode", "predict", "discover"])
 def test_without_ray_one_line_says_what_to_install(
     run_cli, run: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    words = ["encode", pictures] if command == "encode" else ["predict", run, pictures, "--out", tmp_path / "table.csv"]
-    more = ["--cache", tmp_path / "cache"] if command == "encode" else []
-    done = run_cli(*words, "--engine", "ray", *more)
+    labels = ["--labels", "folders", "--known", "blue,green"]
+    words = {
+        "encode": ["encode", pictures, "--cache", tmp_path / "cache"],
+        "predict": ["predict", run, pictures, "--out", tmp_path / "table.csv"],
+        "discover": ["discover", pictures, *labels, "--out", tmp_path / "run", "--cache", tmp_path / "cache"],
+    }
+    done = run_cli(*words[command], "--engine", "ray")
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].endswith("not installed: pip install 'legogcd[ray]'")
+    assert not (tmp_path / "run").exists()
+
+
+class BusyRay:
+    """Gives up twice, as Ray does where it is not there within its 30 seconds, and leaves its processes behind."""
+
+    def __init__(self) -> None:
+        self.begun: list[subprocess.Popen[bytes]] = []
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, *_: object, **__: object) -> None:
+        self.begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]))
+        if len(self.begun) < 3:
+            raise Exception("The current node timed out during startup.")
+
+    def shutdown(self) -> None:
+        pass
+
+
+def test_a_ray_that_does_not_start_in_time_is_ended_and_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = BusyRay()
+    monkeypatch.setattr(engine, "load_ray", lambda: busy)
+    try:
+        with engine.joined("local") as ray:
+            assert ray is busy
+            assert [process.wait(60) for process in busy.begun[:-1]] == [-signal.SIGKILL] * 2
+            assert busy.begun[-1].poll() is None
+    finally:
+        for process in busy.begun:
+            process.kill()
+            process.wait()
 
 
 def test_ray_and_stores_are_extras() -> None:

@@ -5,12 +5,14 @@ the checkpoint: a shard that is there is not made again, whoever was killed.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import psutil
 
 from legogcd.errors import UserError
 from legogcd.run.prediction_parts import Parts
@@ -21,6 +23,7 @@ from legogcd.vision.views.store import Progress, encode_unless_taken
 Work = Callable[[Path, Shard], int]  # makes a shard in a folder; says how many images are done by that
 OBJECT_STORE = 512 << 20  # bytes of a local Ray: the backbone and the names of the images lie there, nothing else
 WAITING = 2  # shards given to an actor at once: the next is there when it is done, and no queue builds up
+STARTS = 3  # of a local Ray, before it is given up
 RESTARTS = 5  # of the processes that train, before it is given up
 
 
@@ -42,17 +45,36 @@ def joined(address: str | None) -> Iterator[Any]:
         return
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     where = address or os.environ.get("RAY_ADDRESS") or "local"
-    local = {"num_cpus": os.cpu_count(), "object_store_memory": OBJECT_STORE} if where == "local" else {}
-    try:
-        ray.init(where, include_dashboard=False if local else None, log_to_driver=False, logging_level="ERROR", **local)
-    except ConnectionError as error:
-        raise UserError(f"no Ray answers at {where}: {' '.join(str(error).split())}") from None
-    except Exception as error:  # Ray raises plain ones where a machine is too busy for it
-        raise UserError(f"Ray does not start ({where}): {' '.join(str(error).split())[:200]}") from error
+    _start(ray, where)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _start(ray: Any, where: str) -> None:
+    """Connect; a local Ray, which gives up by itself where a machine is too busy for it, is started a few times."""
+    local = {"num_cpus": os.cpu_count(), "object_store_memory": OBJECT_STORE} if where == "local" else {}
+    shown: dict[str, Any] = {"include_dashboard": False if local else None, "log_to_driver": False}
+    for left in reversed(range(STARTS if local else 1)):
+        before = set(psutil.Process().children(recursive=True))
+        try:
+            ray.init(where, logging_level="ERROR", **shown, **local)
+            return
+        except ConnectionError as error:
+            raise UserError(f"no Ray answers at {where}: {' '.join(str(error).split())}") from None
+        except Exception as error:  # Ray raises plain ones here
+            ray.shutdown()
+            _end(set(psutil.Process().children(recursive=True)) - before)
+            if not left:
+                raise UserError(f"Ray does not start ({where}): {' '.join(str(error).split())[:200]}") from error
+
+
+def _end(processes: Iterable[psutil.Process]) -> None:
+    """What a Ray that did not start leaves running would only be in the way of the next."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 class ShardMaker:
@@ -128,6 +150,7 @@ def train_on_cluster(work: Callable[[], None], address: str | None, workers: int
 
     Ray's own notes of it go to a folder in ``storage`` that is removed at the end.
     """
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "600")  # on a busy machine its 60 are not enough
     with joined(address), TemporaryDirectory(prefix=".ray-", dir=storage) as notes:
         from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchConfig, TorchTrainer

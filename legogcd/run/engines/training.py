@@ -25,15 +25,16 @@ def discover_with_engine(
     options, display = job.options, display or Quiet()
     if options.engine == "local" or options.workers == 1:
         return discover(job, out, score=score, resume=resume, display=display, prepared=prepared)
-    from legogcd.run.engines.ray import train_on_cluster
+    from legogcd.run.engines.ray import joined, train_on_cluster
 
     if not resume:
         check_free(out)
-    gpu = (prepared or prepare(job, display)).runtime.device.type == "cuda"
     alone = job.changed(engine="local", threads=options.threads or 1)
-    display.note(f"training in {options.workers} processes of the Ray cluster")
     work = partial(_train, alone, out.absolute(), score)
-    train_on_cluster(work, options.ray_address, options.workers, gpu, out.absolute().parent)
+    with joined(options.ray_address):  # once, for the views and the training
+        gpu = (prepared or prepare(job, display)).runtime.device.type == "cuda"
+        display.note(f"training in {options.workers} processes of the Ray cluster")
+        train_on_cluster(work, options.ray_address, options.workers, gpu, out.absolute().parent)
     return discover(alone, out, score=score, resume=True, display=display)
 
 
