@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from legogcd.errors import UserError
 from legogcd.vision.backbones.backbone import Backbone, Trunk, check_image_size, digest
-from legogcd.vision.backbones.efficientnet import DIM, NAMES, NORMALIZATION, STRIDE, load_efficientnet
+from legogcd.vision.backbones.efficientnet import DIM, NAMES, NORMALIZATION, STRIDE, ConvTrunk, load_efficientnet
 from legogcd.vision.backbones.families import Family, KnownBackbone, family_defaults, register
 from legogcd.vision.tail import FrozenModeModule, State, TailInput
 
@@ -18,7 +18,7 @@ _PREFIX = "efficientnet-"
 class JoinedTrunk(Trunk):
     """The trunks of all parts over the same views; their states stand one behind the other."""
 
-    patch = STRIDE
+    patch, views_at_once, revision = STRIDE, ConvTrunk.views_at_once, ConvTrunk.revision
 
     def __init__(self, trunks: Iterable[Trunk]) -> None:
         super().__init__()
