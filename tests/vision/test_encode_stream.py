@@ -71,13 +71,13 @@ def test_a_batch_without_a_readable_image_has_no_state(encoder: Encoder, tmp_pat
 
 
 def test_many_views_meet_the_trunk_a_few_at_a_time(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    views = np.random.default_rng(0).integers(256, size=(11, 32, 32, 3), dtype=np.uint8)
+    views = np.random.default_rng(0).integers(256, size=(21, 32, 32, 3), dtype=np.uint8)
     (expected,) = encoder.backbone.trunk(normalize(views, encoder.backbone.mean, encoder.backbone.std))
     sizes: list[int] = []
     encode = encoder.backbone.trunk.encode
     monkeypatch.setattr(encoder.backbone.trunk, "encode", lambda x: sizes.append(len(x)) or encode(x))
     (state,) = encoder.trunk(views)
-    assert sizes == [6, 5]
+    assert sizes == [11, 10]
     torch.testing.assert_close(state, expected, atol=1e-5, rtol=1e-5)
 
 

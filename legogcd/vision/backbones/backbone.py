@@ -28,6 +28,8 @@ class Trunk(nn.Module):
     """The frozen part: never a gradient, always in evaluation mode. Families override ``encode``."""
 
     patch: int
+    views_at_once = 8  # in one call on a CPU: enough to reuse the weights, and maps of few views stay in its caches
+    revision = 1  # goes up where a faster way to the same numbers changes their last digits: kept views never mix
 
     def train(self, mode: bool = True) -> "Trunk":
         return super().train(False)

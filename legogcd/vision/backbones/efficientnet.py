@@ -15,7 +15,7 @@ from legogcd.vision.backbones.backbone import (
     check_train_blocks,
     digest,
 )
-from legogcd.vision.backbones.convolution import FrozenConvolution
+from legogcd.vision.backbones.convolution import FrozenConvolution, turned, turned_back
 from legogcd.vision.backbones.families.efficientnet import DIM, NAME, STRIDE
 from legogcd.vision.backbones.families.family import check_image_size
 from legogcd.vision.tail import ConvTail, State
@@ -38,22 +38,23 @@ class FrozenBlock(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         wide = maps if self.expand is None else self.expand(maps)
-        narrow: Tensor = self.project(self.depthwise(wide), maps if self.skips else None)
-        return narrow
+        narrow: Tensor = self.project(self.depthwise(wide))
+        return narrow.add_(maps) if self.skips else narrow
 
 
 class ConvTrunk(Trunk):
     """Stem and all blocks but the trained ones; leaves the map channels last, [N, H/32, W/32, C]."""
 
     patch = STRIDE
+    views_at_once = 16  # a call costs as much as half a view before it computes anything
+    revision = 2
 
     def __init__(self, stem: nn.Module, blocks: list[nn.Module]) -> None:
         super().__init__()
         self.stem, self.blocks = stem, nn.Sequential(*blocks)
 
     def encode(self, images: Tensor) -> State:
-        maps = self.blocks(self.stem(images.contiguous(memory_format=torch.channels_last)))
-        return (maps.permute(0, 2, 3, 1).contiguous(),)
+        return (turned_back(self.blocks(self.stem(turned(images)))),)
 
 
 def load_efficientnet(name: str, image_size: int = 224, train_blocks: int = 1) -> Backbone:

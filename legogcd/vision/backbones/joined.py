@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legogcd.vision.backbones.backbone import Backbone, Trunk, digest
-from legogcd.vision.backbones.efficientnet import NORMALIZATION, load_efficientnet
+from legogcd.vision.backbones.efficientnet import NORMALIZATION, ConvTrunk, load_efficientnet
 from legogcd.vision.backbones.families.efficientnet import STRIDE
 from legogcd.vision.backbones.families.joined import PREFIX, parts_of
 from legogcd.vision.tail import FrozenModeModule, State, TailInput
@@ -16,7 +16,7 @@ from legogcd.vision.tail import FrozenModeModule, State, TailInput
 class JoinedTrunk(Trunk):
     """The trunks of all parts over the same views; their states stand one behind the other."""
 
-    patch = STRIDE
+    patch, views_at_once, revision = STRIDE, ConvTrunk.views_at_once, ConvTrunk.revision
 
     def __init__(self, trunks: Iterable[Trunk]) -> None:
         super().__init__()

@@ -24,7 +24,6 @@ Made = TypeVar("Made")
 Cropper = Callable[[int, np.ndarray], np.ndarray]  # an image's row and its pixels [H, W, 3] -> views [V, S, S, 3]
 
 BATCH_VIEWS = 64
-CPU_VIEWS = 8  # at once on a CPU: enough to reuse the weights, and maps of few views stay in its caches
 MOST_THREADS = 8
 DECODE_THREADS = min(MOST_THREADS, os.cpu_count() or 2)
 
@@ -68,7 +67,7 @@ class Encoder:
 
     def trunk(self, views: np.ndarray) -> State:
         """uint8 [N, S, S, 3] -> the trunk's state, on the device."""
-        calls = math.ceil(len(views) / CPU_VIEWS) if self._on_cpu else 1
+        calls = math.ceil(len(views) / self.backbone.trunk.views_at_once) if self._on_cpu else 1
         return _joined([self._trunk(part) for part in np.array_split(views, calls)])
 
     def _trunk(self, views: np.ndarray) -> State:
@@ -93,7 +92,7 @@ class Encoder:
             return made if made is None or not self._on_cpu else self.trunk(made), bad
 
         threads, each = share_cores() if self._on_cpu else (DECODE_THREADS, None)
-        at_once = max(1, images_per_batch * CPU_VIEWS // BATCH_VIEWS) if self._on_cpu else 1
+        at_once = max(1, images_per_batch * self.backbone.trunk.views_at_once // BATCH_VIEWS) if self._on_cpu else 1
         batches = [_split(batch, at_once) for batch in _split(rows, images_per_batch)]
         loaded = map_ahead(load, chain.from_iterable(batches), images_per_batch // at_once + 2 * threads, threads, each)
         for batch in batches:

@@ -96,6 +96,7 @@ class ViewRequest:
             "seed": self.seed,
             **self.layout.described(),
             **({"decode": "full"} if self.encoder.rule.full_decode else {}),
+            **({"revision": backbone.trunk.revision} if backbone.trunk.revision > 1 else {}),
         }
         manifest: dict[str, Any] = json.loads(json.dumps(described))
         return manifest
