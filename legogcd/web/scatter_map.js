@@ -5,6 +5,7 @@ import createScatterplot from "./vendor/regl_scatterplot.js";
 
 const MANY = 40000; // points from which on squares without blending are drawn
 const LARGEST_CLICK = 4; // pixels a pointer may travel between down and up
+const MOVING = 10000; // points that are drawn of more while a map moves that would jerk
 
 /** What is shown instead of a map. */
 const NO_MAP = "This browser cannot draw the map, which needs WebGL. Everything else on the page works without it.";
@@ -63,7 +64,18 @@ export function createMap(options) {
     return work;
   }
 
-  const coarsely = (coarse) => plot.set({ pointSize: Math.max(1, pointSize(total) / coarse) });
+  let selected = [];
+  const some = sample(total);
+
+  /** A moving map that would jerk: points of as many pixels as before, and of very many points a sample. */
+  function coarsely(coarse) {
+    plot.set({ pointSize: Math.max(1, pointSize(total) / coarse) });
+    if (!some) return;
+    if (coarse > 1) {
+      if (!plot.get("isPointsFiltered")) plot.filter(some, { preventEvent: true });
+    } else plot.unfilter({ preventEvent: true }).then(() => selected.length && plot.select(selected, { preventEvent: true }));
+  }
+
   listen(plot, canvas, { ...options, onView: () => { drawing.moved(coarsely); options.onView?.(); } });
   const observer = new ResizeObserver(() => {
     plot.set(sizeOf(box));
@@ -84,6 +96,7 @@ export function createMap(options) {
     },
     /** Mark images as selected, without telling anyone. */
     select(ids) {
+      selected = ids;
       work = work.then(() => (ids.length ? plot.select(ids, { preventEvent: true }) : plot.deselect({ preventEvent: true })));
       return work;
     },
@@ -116,6 +129,12 @@ export function createMap(options) {
       drawing.destroy();
     },
   };
+}
+
+/** Points at random, one of every so many, for a map that moves; null where there are few. */
+function sample(total) {
+  if (total <= 2 * MOVING) return null;
+  return Array.from({ length: MOVING }, (_, at) => Math.floor(((at + Math.random()) * total) / MOVING));
 }
 
 function missingMap(box) {

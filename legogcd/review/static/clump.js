@@ -62,7 +62,8 @@ export function createClump(question, onOpen) {
       tile.setAttribute("aria-label", facts.words(question.images[number]));
     });
     const chosen = question.images.length - out.size;
-    state.textContent = out.size ? `${counted(chosen, "image")} in, ${out.size} out: those stay open` : `All ${question.images.length} in; click out what is something else`;
+    const rest = out.size === 1 ? "1 out: it stays open" : `${out.size} out: they stay open`;
+    state.textContent = out.size ? `${counted(chosen, "image")} in, ${rest}` : question.images.length > 1 ? `All ${question.images.length} in; click out what is something else` : "";
   }
 
   draw();
