@@ -7,7 +7,7 @@ page is worked on a copy of the run.
 import argparse
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,11 @@ VIEWS: dict[str, Step] = {
 IN_GUIDE = {"groups": naming, "split": split, "images": map_beside, "queue": queue}
 
 
-def take(address: str, step: Step, size: tuple[int, int], scheme: str, to: Path) -> None:
-    """Open the page, go to a view, and keep what is seen."""
-    with browser_page(*size) as page:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+def take(page: Any, address: str, scheme: str, pictures: Mapping[Path, Step]) -> None:
+    """Open the page anew for every picture, go to its view, and keep what is seen."""
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for to, step in pictures.items():
+        page.goto("about:blank")  # an address that differs after its # only would not be loaded again
         page.goto(address)
         page.locator(".group-card").first.wait_for()
         page.wait_for_function(READY, timeout=600_000)
@@ -117,17 +118,18 @@ def main() -> None:
             if given.guide:
                 _for_guide(address, given.out)
                 return
-            for name in given.only:
-                for width, height in WIDTHS.items():
+            for width, height in WIDTHS.items():
+                with browser_page(width, height) as page:
                     for scheme in ("light", "dark"):
-                        to = given.out / f"{name}-{width}-{scheme}.png"
-                        take(address, VIEWS[name], (width, height), scheme, to)
+                        wanted = {given.out / f"{name}-{width}-{scheme}.png": VIEWS[name] for name in given.only}
+                        take(page, address, scheme, wanted)
 
 
 def _for_guide(address: str, out: Path) -> None:
-    for name, step in IN_GUIDE.items():
-        picture = out / f"review-{name}.png"
-        take(address, step, GUIDE, "light", picture)
+    pictures = {out / f"review-{name}.png": step for name, step in IN_GUIDE.items()}
+    with browser_page(*GUIDE) as page:
+        take(page, address, "light", pictures)
+    for picture in pictures:
         Image.open(picture).convert("RGB").save(picture.with_suffix(".jpg"), quality=82)
         picture.unlink()
 

@@ -71,9 +71,10 @@ export function createMap(options) {
   function coarsely(coarse) {
     plot.set({ pointSize: Math.max(1, pointSize(total) / coarse) });
     if (!some) return;
+    box.dataset.points = coarse > 1 ? "some" : "all";
     if (coarse > 1) {
       if (!plot.get("isPointsFiltered")) plot.filter(some, { preventEvent: true });
-    } else plot.unfilter({ preventEvent: true }).then(() => selected.length && plot.select(selected, { preventEvent: true }));
+    } else plot.unfilter({ preventEvent: true }).then(() => selected.length && plot.select(selected, { preventEvent: true })); // a filter deselects
   }
 
   listen(plot, canvas, { ...options, onView: () => { drawing.moved(coarsely); options.onView?.(); } });
@@ -94,6 +95,7 @@ export function createMap(options) {
       colors = palette.length > 1 ? palette : [...palette, ...palette];
       return draw();
     },
+    selected: () => Array.from(plot.get("selectedPoints")),
     /** Mark images as selected, without telling anyone. */
     select(ids) {
       selected = ids;
@@ -142,7 +144,7 @@ function missingMap(box) {
   const nothing = () => Promise.resolve();
   return {
     works: false, canvas: null, paint: nothing, select: nothing, zoomTo: nothing, zoomBy: nothing, panBy: nothing,
-    lasso() {}, place: () => undefined, done: nothing, destroy() {},
+    lasso() {}, selected: () => [], place: () => undefined, done: nothing, destroy() {},
   };
 }
 
