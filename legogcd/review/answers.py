@@ -113,7 +113,8 @@ class Answers:
 
     def asked_with(self, row: int) -> list[int]:
         """The images that a question about one would show, itself first."""
-        return self._doubts(self.workspace.now()).clump(row).tolist()
+        found: list[int] = self._doubts(self.workspace.now()).clump(row).tolist()
+        return found
 
     def click_out(self, ids: Iterable[int]) -> None:
         """Images are not what their group is: a hint for later questions, no decision."""

@@ -63,7 +63,8 @@ class Doubts:
     def _with(self, row: int, others: np.ndarray) -> np.ndarray:
         """Those of the others that one answer may settle together with an image, as far as is known."""
         same = (self.now.group[others] == self.now.group[row]) & (self.out[others] == self.out[row])
-        return others[same & self.open[others] & (others != row)]
+        found: np.ndarray = others[same & self.open[others] & (others != row)]
+        return found
 
     def clump(self, row: int) -> np.ndarray:
         """An image and the open ones of its group most like it, nearest first: what one answer is about."""
