@@ -1,9 +1,11 @@
 """Does the queue of `legogcd review` help most? ``python -m bench.accuracy.queue --data … --work DIR --out CSV``.
 
-A finished run is answered 100 questions through the page's own API, once as the queue asks them, once about images
-drawn at random; the truth only answers, it never chooses. Both then train the next round (the same settings, the same
-number of classes), which is scored on the images that neither of them asked about. Rows that the file has are not
-computed again; ``--work`` keeps the runs.
+A finished run is answered 100 questions through the page's own API: as the queue asks them; about images drawn at
+random, one at a time; and about random ones with what a question about them would show, so that only the choice is
+another. The truth of the image in question answers, it never chooses; shown with it, what is something else is clicked
+out. Each way then trains the next round (the same settings, the same number of classes), which is scored as the person
+has it in the end, and on the images that neither that way nor the queue showed. Rows that the file has are not computed
+again; ``--work`` keeps the runs.
 """
 
 import argparse
@@ -11,7 +13,7 @@ import csv
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +22,40 @@ import numpy as np
 from bench.accuracy.study import DataSet
 from legogcd.evaluation import clustering_accuracy
 from legogcd.run import Job, RunOptions, discover
-from legogcd.run.discovery import read_predictions
+from legogcd.run.categories import current
 from legogcd.run.opening import open_job
 from legogcd.run.options import LabelOptions
 
 QUESTIONS = 100
-TYPICAL = 8  # images of a group that a person sees when asked what it is
+TYPICAL = 8  # images of a group that a person sees beside the question
+WAYS = ("random", "random-clumps", "queue")
 
 
 @dataclass(frozen=True)
 class Row:
-    """All of the next round in percent, on images that nobody was asked about."""
+    """All of a round in percent: over what had no label in the first, and over what neither this way of asking nor the
+    queue showed, there with that of the queue."""
 
     dataset: str
     seed: int
-    asked: str  # by whom: queue, random, or nobody (the first round)
+    asked: str  # how: one of WAYS, or nobody (the first round)
     questions: int
-    labels: int  # images whose label the answers gave
-    images: int  # scored
+    settled: int  # images whose label the answers gave
+    clicked_out: int  # pictures that were something else than the one in question
+    images: int
     all: float
+    unshown: int
+    all_unshown: float
+    queue_unshown: float
+
+
+@dataclass
+class Asked:
+    """What was done with the questions."""
+
+    shown: set[int] = field(default_factory=set)
+    settled: int = 0
+    clicked_out: int = 0
 
 
 def main() -> None:
@@ -60,7 +77,7 @@ def main() -> None:
 
 
 def study(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
-    """The three rows of a data set and a seed."""
+    """The four rows of a data set and a seed."""
     folder = options.work / f"{data.name}-{seed}"
     collection, truth = data.open()
     of_name = dict(truth.labels)
@@ -71,115 +88,153 @@ def study(data: DataSet, seed: int, options: argparse.Namespace) -> list[Row]:
         cache=options.cache,
         threads=options.threads,
     )
-    if not (folder / "first" / "predictions.csv").exists():
-        begun = (folder / "first" / "config.json").exists()
-        discover(Job(collection, settings, data.name), folder / "first", resume=begun)
-    runs = {asked: folder / asked for asked in ("queue", "random")}
-    asked: dict[str, tuple[list[int], int]] = {}
-    before = {kind: _log(run) for kind, run in runs.items()}
-    for kind, run in runs.items():
-        shutil.rmtree(run, ignore_errors=True)
-        shutil.copytree(folder / "first", run)
-        asked[kind] = answer_questions(run, data.folder, of_name, kind, seed, options.cache)
-    first = read_predictions(folder / "first")
-    unasked = np.ones(len(first), bool)
-    for images, _ in asked.values():
-        unasked[images] = False
-    unasked &= (first["status"] != "labelled").to_numpy()
-    scored = set(first["path"][unasked])
-    rows = [Row(data.name, seed, "nobody", 0, 0, len(scored), score(folder / "first", scored, of_name))]
-    for kind, run in runs.items():
-        if _log(run) != before[kind] or not (folder / f"{kind}-next" / "predictions.csv").exists():
-            shutil.rmtree(folder / f"{kind}-next", ignore_errors=True)
-            job, _ = open_job(data.folder, LabelOptions(), settings, lambda note: None, run)
-            discover(job, folder / f"{kind}-next")
-        found = score(folder / f"{kind}-next", scored, of_name)
-        rows.append(Row(data.name, seed, kind, QUESTIONS, asked[kind][1], len(scored), found))
-        print(rows[-1], flush=True)
+    first = folder / "first"
+    if not (first / "predictions.csv").exists():
+        discover(Job(collection, settings, data.name), first, resume=(first / "config.json").exists())
+    asked = {way: answer_questions(folder, way, data.folder, of_name, seed, options.cache) for way in WAYS}
+    asked = {"nobody": Asked(), **asked}
+    rounds = {way: next_round(folder, way, data.folder, settings) for way in WAYS}
+    found = current(first)
+    open_before = (found["status"] != "labelled").to_numpy()
+    rows = []
+    for way, what in asked.items():
+        unshown = open_before.copy()
+        unshown[list(what.shown | asked["queue"].shown)] = False
+        whole, left = (set(found["path"][mask]) for mask in (open_before, unshown))
+        run = rounds.get(way, first)
+        rows.append(
+            Row(
+                dataset=data.name,
+                seed=seed,
+                asked=way,
+                questions=QUESTIONS if way in WAYS else 0,
+                settled=what.settled,
+                clicked_out=what.clicked_out,
+                images=len(whole),
+                all=score(run, whole, of_name),
+                unshown=len(left),
+                all_unshown=score(run, left, of_name),
+                queue_unshown=score(rounds["queue"], left, of_name),
+            )
+        )
     return rows
 
 
-def _log(run: Path) -> bytes:
-    """The edits of a run: the same answers need no second training."""
-    return (run / "edits.jsonl").read_bytes() if (run / "edits.jsonl").exists() else b""
+def next_round(folder: Path, way: str, images: Path, settings: RunOptions) -> Path:
+    """The round after the answers; the same answers need no second training."""
+    run, out = folder / way, folder / f"{way}-next"
+    trained_on = out / "answers.jsonl"
+    log = (run / "edits.jsonl").read_bytes()
+    if not trained_on.exists() or trained_on.read_bytes() != log:
+        shutil.rmtree(out, ignore_errors=True)
+        job, _ = open_job(images, LabelOptions(), settings, lambda note: None, run)
+        discover(job, out)
+        trained_on.write_bytes(log)
+    return out
 
 
 def score(run: Path, scored: set[str], truth: dict[str, str]) -> float:
-    """All, in percent, over some images of a run."""
-    table = read_predictions(run)
+    """All, in percent, over some images of a run, labelled ones as they are labelled."""
+    table = current(run)
     table = table[table["path"].isin(scored)]
+    if not len(table):
+        return float("nan")
     classes = {name: number for number, name in enumerate(sorted(set(truth.values())))}
-    names = {name: number for number, name in enumerate(sorted(set(table["predicted"])))}
+    names = {name: number for number, name in enumerate(sorted(set(table["category"])))}
     true = table["path"].map(truth).map(classes).to_numpy(np.int64)
-    found = table["predicted"].map(names).to_numpy(np.int64)
+    found = table["category"].map(names).to_numpy(np.int64)
     return round(100 * clustering_accuracy(true, found, n_known=1).all, 2)
 
 
 def answer_questions(
-    run: Path, images: Path, truth: dict[str, str], kind: str, seed: int, cache: Path | None
-) -> tuple[list[int], int]:
-    """Ask and answer through the page's API; returns the images asked about, and how many labels there are more."""
+    folder: Path, way: str, images: Path, truth: dict[str, str], seed: int, cache: Path | None
+) -> Asked:
+    """Ask a copy of the first run's page and answer, question after question."""
     from legogcd.review.prepare import prepare
     from legogcd.review.workspace import Location
 
-    location = Location(run, images, cache=cache)
+    shutil.rmtree(folder / way, ignore_errors=True)
+    shutil.copytree(folder / "first", folder / way)
+    location = Location(folder / way, images, cache=cache)
     prepare(location)
-    page = Page(location)
-    before = page.state()["totals"]["confirmed"]
-    asked: list[int] = []
-    drawn = _at_random(page, seed) if kind == "random" else None
-    while len(asked) < QUESTIONS:
-        row = next(drawn) if drawn is not None else page.next_question()
-        asked.append(row)
-        page.answer(row, truth)
-    return asked, page.state()["totals"]["confirmed"] - before
+    asked = Asked()
+    with Page(location, truth) as page:
+        before = page.state()["totals"]["confirmed"]
+        drawn = _at_random(page, seed)
+        for _ in range(QUESTIONS):
+            if way == "queue":
+                image, shown = page.next_question()
+            else:
+                image = next(row for row in drawn if page.is_open(row))
+                shown = page.session.desk.answers.asked_with(image) if way == "random-clumps" else [image]
+            asked.shown.update(shown)
+            asked.clicked_out += len(shown) - page.answer(image, shown)
+        asked.settled = page.state()["totals"]["confirmed"] - before
+    return asked
 
 
 class Page:
-    """The page's API in this process, as a browser would use it."""
+    """The page's API in this process, as a browser would use it, and a person in front of it who knows the truth."""
 
-    def __init__(self, location: Any) -> None:
+    def __init__(self, location: Any, truth: dict[str, str]) -> None:
         from fastapi.testclient import TestClient
 
         from legogcd.review.app import build_app
         from legogcd.review.guard import Guard
         from legogcd.review.session import Session
 
-        self.session = Session(location, prepare=False)
+        self.session, self.truth = Session(location, prepare=False), truth
         guard = Guard(build_app(self.session), ["localhost:1"], "token")
         self.client = TestClient(guard, base_url="http://localhost:1", headers={"origin": "http://localhost:1"})
+
+    def __enter__(self) -> "Page":
+        self.client.__enter__()
         self.client.get("/?token=token")
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.client.__exit__(*raised)
 
     def state(self) -> dict[str, Any]:
         return self._get("/api/state")
 
-    def next_question(self) -> int:
-        """The image of the first question that is about one; pairs of groups are passed over here."""
+    def next_question(self) -> tuple[int, list[int]]:
+        """The first question that is about images: the one in question, and all that are shown with it."""
         items = self._get("/api/queue?count=20")["items"]
-        return next(int(item["image"]) for item in items if item["kind"] != "pair")
+        item = next(item for item in items if item["kind"] != "pair")
+        return int(item["image"]), item["images"]
 
-    def image(self, row: int) -> dict[str, Any]:
-        return self._get(f"/api/images?ids={row}")[0]
+    def is_open(self, row: int) -> bool:
+        return not self._images([row])[0]["label"]
 
-    def answer(self, row: int, truth: dict[str, str]) -> None:
-        """What a person who knows the truth of what is on the screen would do: one decision."""
-        state, image = self.state(), self.image(row)
-        right = truth[image["path"]]
+    def answer(self, row: int, shown: list[int]) -> int:
+        """One decision about what is on the screen: click out what is something else, say what the rest are; how many
+        those were."""
+        state, image = self.state(), self._images([row])[0]
+        right = self.truth[image["path"]]
+        kinds = zip(shown, self._kinds(shown), strict=True)
+        chosen = [one for one, kind in kinds if kind == right]
         group = next(group for group in state["groups"] if group["id"] == image["group"])
+        alike = Counter(self._kinds(group["typical"][:TYPICAL])).most_common(1)[0][0] == right
         if image["group"] == right:
-            edit: dict[str, Any] = {"edit": "confirm", "images": [row]}
-        elif right not in state["categories"] and not group["named"] and self._looks_like(group, right, truth):
-            edit = {"edit": "name", "group": group["id"], "name": right, "confirm": [row]}
+            edit: dict[str, Any] = {"edit": "confirm", "images": chosen}
+        elif alike and not group["named"] and right not in state["categories"]:
+            edit = {"edit": "name", "group": group["id"], "name": right, "confirm": chosen}
+        elif alike and not group["named"]:
+            edit = {"edit": "merge", "into": right, "groups": [group["id"]], "confirm": chosen}
         else:
-            edit = {"edit": "move", "images": [row], "into": right}
-        answer = self.client.post("/api/edits", json={"version": state["version"], "edit": edit})
+            edit = {"edit": "move", "images": chosen, "into": right}
+        out = [one for one in shown if one not in chosen] if edit["edit"] != "move" else []
+        answer = self.client.post("/api/edits", json={"version": state["version"], "edit": edit, "out": out})
         if answer.status_code != 200:
             raise RuntimeError(answer.text)
+        return len(chosen)
 
-    def _looks_like(self, group: dict[str, Any], name: str, truth: dict[str, str]) -> bool:
-        """Whether most of the typical images on a group's card are of a kind."""
-        shown = self._get(f"/api/images?ids={','.join(map(str, group['typical'][:TYPICAL]))}")
-        return Counter(truth[image["path"]] for image in shown).most_common(1)[0][0] == name
+    def _kinds(self, rows: list[int]) -> list[str]:
+        return [self.truth[image["path"]] for image in self._images(rows)]
+
+    def _images(self, rows: list[int]) -> list[dict[str, Any]]:
+        return self._get(f"/api/images?ids={','.join(map(str, rows))}")
 
     def _get(self, path: str) -> Any:
         answer = self.client.get(path)
@@ -195,11 +250,16 @@ def _at_random(page: Page, seed: int) -> Iterator[int]:
 
 
 def table(rows: list[Row]) -> list[str]:
-    lines = ["| images | seed | first round | 100 at random | 100 of the queue | more |", "|---|---|---|---|---|---|"]
+    """One line per data set and seed: All of the first round and after each way of asking, then what the queue is ahead
+    of each way on images that neither showed."""
+    ahead = " | ".join(f"queue − {way}, unshown" for way in WAYS[:-1])
+    lines = [f"| images | seed | nobody | {' | '.join(WAYS)} | {ahead} |", "|---" * 8 + "|"]
     for name, seed in dict.fromkeys((row.dataset, row.seed) for row in rows):
-        by = {row.asked: row.all for row in rows if (row.dataset, row.seed) == (name, seed)}
-        first, random, queue = (by[asked] for asked in ("nobody", "random", "queue"))
-        lines.append(f"| {name} | {seed} | {first:.1f} | {random:.1f} | {queue:.1f} | {queue - random:+.1f} |")
+        by = {row.asked: row for row in rows if (row.dataset, row.seed) == (name, seed)}
+        figures = [f"{by[way].all:.1f}" for way in ("nobody", *WAYS)]
+        for row in (by[way] for way in WAYS[:-1]):
+            figures.append(f"{row.queue_unshown - row.all_unshown:+.1f} of {row.unshown}")
+        lines.append(f"| {name} | {seed} | {' | '.join(figures)} |")
     return lines
 
 

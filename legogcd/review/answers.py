@@ -1,11 +1,13 @@
 """What the page is told: the state of the run, a group's images in order, and everything else it asks for, as JSON."""
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from legogcd.errors import UserError
+from legogcd.review.doubts import Doubts
 from legogcd.review.insight import Insight, NotReady
 from legogcd.review.proposals import parts_of
 from legogcd.review.questions import questions
@@ -28,6 +30,7 @@ class Answers:
         self._state: tuple[tuple[int, int], Json] | None = None
         self._typical: dict[str, tuple[np.ndarray, list[int]]] = {}
         self._stamp = 0
+        self._out: dict[int, str] = {}  # images that a person clicked out of a group while others of it were settled
 
     def state(self) -> Json:
         """Everything about the groups; the same object until something changes."""
@@ -105,8 +108,25 @@ class Answers:
     def queue(self, count: int) -> Json:
         """What helps most, best first."""
         now = self.workspace.now()
-        found = questions(self.insight, now, *self._belief(now), count)
+        found = questions(self.insight, self._doubts(now), count)
         return {"version": now.version, "items": [{**vars(item), "value": round(item.value, 3)} for item in found]}
+
+    def asked_with(self, row: int) -> list[int]:
+        """The images that a question about one would show, itself first."""
+        found: list[int] = self._doubts(self.workspace.now()).clump(row).tolist()
+        return found
+
+    def click_out(self, ids: Iterable[int]) -> None:
+        """Images are not what their group is: a hint for later questions, no decision."""
+        now = self.workspace.now()
+        for row in map(self.workspace.checked, ids):
+            self._out[row] = now.groups[now.group[row]]
+
+    def _doubts(self, now: Snapshot) -> Doubts:
+        out = np.zeros(len(now.group), bool)
+        still = [row for row, group in self._out.items() if now.groups[now.group[row]] == group]
+        out[still] = True
+        return Doubts(self.insight, now, *self._belief(now), out)
 
     def _belief(self, now: Snapshot) -> tuple[np.ndarray, np.ndarray]:
         """How much the model believes in the group each image is in [N], and the group it would put it in [N]."""

@@ -158,7 +158,15 @@ def _add_editing(app: FastAPI, session: Session) -> None:
 
     @app.post("/api/edits")
     def edits(given: EditRequest) -> Json:
-        return answered(lambda: session.desk.workspace.edit(given.edit, given.version))
+        desk = session.desk
+        desk.workspace.paths(given.out)  # ids of no image are refused before anything is done
+
+        def do() -> str:
+            done = desk.workspace.edit(given.edit, given.version)
+            desk.answers.click_out(given.out)
+            return done
+
+        return answered(do)
 
     @app.post("/api/undo")
     def undo(given: BackRequest) -> Json:

@@ -25,11 +25,12 @@ class NameGroup(_Request):
 
 
 class MergeGroups(_Request):
-    """All images of ``groups`` go to ``into``."""
+    """All images of ``groups`` go to ``into``; images of them that the person looked at are confirmed with it."""
 
     edit: Literal["merge"]
     into: Text
     groups: Groups
+    confirm: Ids = []
 
 
 class SplitGroup(_Request):
@@ -77,10 +78,11 @@ Wish = Annotated[
 
 
 class EditRequest(_Request):
-    """An edit, and how many edits the page had seen."""
+    """An edit, how many edits the page had seen, and images that were clicked out: not what their group is."""
 
     version: Annotated[int, Field(ge=0, strict=True)]
     edit: Wish
+    out: Ids = []
 
 
 class BackRequest(_Request):

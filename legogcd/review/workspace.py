@@ -140,13 +140,9 @@ class Workspace:
                 taken = find_spelled(wish.name, now.groups)
                 if taken is not None and taken != wish.group:
                     raise NameTaken(taken)
-                named = Name(wish.group, wish.name)
-                if not wish.confirm:
-                    return named
-                seen = Confirm({wish.name: tuple(self.paths(wish.confirm))})
-                return Several((named, seen))
+                return self._and_confirm(Name(wish.group, wish.name), wish.name, wish.confirm)
             case MergeGroups():
-                return Merge(wish.into, tuple(wish.groups))
+                return self._and_confirm(Merge(wish.into, tuple(wish.groups)), wish.into, wish.confirm)
             case SplitGroup():
                 return self._split(wish, now)
             case MoveImages():
@@ -175,6 +171,10 @@ class Workspace:
         if found is None:
             raise ChangedMeanwhile(f"there is no group {name!r} any more")
         return now.place[found]
+
+    def _and_confirm(self, edit: Name | Merge, group: str, images: Sequence[int]) -> Change:
+        """An edit, and with it that images are right in the group they are in after it."""
+        return Several((edit, Confirm({group: tuple(self.paths(images))}))) if images else edit
 
     def _split(self, wish: SplitGroup, now: Snapshot) -> Change:
         parts = [part for part in wish.parts if part]

@@ -7,7 +7,8 @@ const COARSEST = 3;
 
 /**
  * What the library draws a map into: as large as the map (by itself it takes the whole window) and, where a moving map would
- * jerk, with fewer and larger pixels until it rests. A machine that is fast enough always draws all of them.
+ * jerk, with fewer and larger pixels until it rests, in steps: `again` may draw fewer points with each. A machine that is
+ * fast enough always draws all of them.
  * @param {HTMLElement} box
  * @param {HTMLCanvasElement} canvas fills the box
  */

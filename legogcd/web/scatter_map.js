@@ -5,6 +5,7 @@ import createScatterplot from "./vendor/regl_scatterplot.js";
 
 const MANY = 40000; // points from which on squares without blending are drawn
 const LARGEST_CLICK = 4; // pixels a pointer may travel between down and up
+const MOVING = 10000; // points that are drawn of more while a map moves that would jerk
 
 /** What is shown instead of a map. */
 const NO_MAP = "This browser cannot draw the map, which needs WebGL. Everything else on the page works without it.";
@@ -63,7 +64,19 @@ export function createMap(options) {
     return work;
   }
 
-  const coarsely = (coarse) => plot.set({ pointSize: Math.max(1, pointSize(total) / coarse) });
+  let selected = [];
+  const some = sample(total);
+
+  /** A moving map that would jerk: points of as many pixels as before, and of very many points a sample. */
+  function coarsely(coarse) {
+    plot.set({ pointSize: Math.max(1, pointSize(total) / coarse) });
+    if (!some) return;
+    box.dataset.points = coarse > 1 ? "some" : "all";
+    if (coarse > 1) {
+      if (!plot.get("isPointsFiltered")) plot.filter(some, { preventEvent: true });
+    } else plot.unfilter({ preventEvent: true }).then(() => selected.length && plot.select(selected, { preventEvent: true })); // a filter deselects
+  }
+
   listen(plot, canvas, { ...options, onView: () => { drawing.moved(coarsely); options.onView?.(); } });
   const observer = new ResizeObserver(() => {
     plot.set(sizeOf(box));
@@ -82,8 +95,10 @@ export function createMap(options) {
       colors = palette.length > 1 ? palette : [...palette, ...palette];
       return draw();
     },
+    selected: () => Array.from(plot.get("selectedPoints")),
     /** Mark images as selected, without telling anyone. */
     select(ids) {
+      selected = ids;
       work = work.then(() => (ids.length ? plot.select(ids, { preventEvent: true }) : plot.deselect({ preventEvent: true })));
       return work;
     },
@@ -118,12 +133,18 @@ export function createMap(options) {
   };
 }
 
+/** Points at random, one of every so many, for a map that moves; null where there are few. */
+function sample(total) {
+  if (total <= 2 * MOVING) return null;
+  return Array.from({ length: MOVING }, (_, at) => Math.floor(((at + Math.random()) * total) / MOVING));
+}
+
 function missingMap(box) {
   box.append(el("p", { class: "no-map", role: "note" }, NO_MAP));
   const nothing = () => Promise.resolve();
   return {
     works: false, canvas: null, paint: nothing, select: nothing, zoomTo: nothing, zoomBy: nothing, panBy: nothing,
-    lasso() {}, place: () => undefined, done: nothing, destroy() {},
+    lasso() {}, selected: () => [], place: () => undefined, done: nothing, destroy() {},
   };
 }
 

@@ -247,3 +247,37 @@ def test_an_import_through_the_page_is_one_step(page, location) -> None:
     page.post("/api/undo", {})
     assert "finch" not in page.groups()
     assert "expected a CSV" in page.post("/api/import", {"name": "x", "text": "a,b\n"}, status=422)["error"]
+
+
+def test_one_answer_of_the_queue_is_one_edit_and_what_is_clicked_out_stays_open(page, location) -> None:
+    item = next(item for item in page.get("/api/queue")["items"] if item["kind"] == "group")
+    assert item["image"] in item["images"]
+    chosen, out = item["images"][:-1], item["images"][-1:]
+    edit = {"edit": "name", "group": item["group"], "name": "owl", "confirm": chosen}
+    page.post("/api/edits", {"version": page.state()["version"], "edit": edit, "out": out})
+    assert [image["confirmed"] for image in page.get("/api/images", ids=",".join(map(str, item["images"])))] == [
+        *[True] * len(chosen),
+        False,
+    ]
+    asked = [other for other in page.get("/api/queue")["items"] if other["image"] in out]
+    assert [other["kind"] for other in asked] == ["out"], "it is asked about, but not with those it does not belong to"
+    assert not [other for other in page.get("/api/queue")["items"] if set(other["images"]) & set(chosen)]
+    page.post("/api/undo", {})
+    assert not any(image["confirmed"] for image in page.get("/api/images", ids=",".join(map(str, chosen))))
+
+
+def test_images_clicked_out_are_ids_of_the_run(page) -> None:
+    ids = page.ids("blue")
+    wrong = {"version": 0, "edit": {"edit": "move", "images": ids[:1], "into": "green"}, "out": [99]}
+    assert "there is no image 99" in page.post("/api/edits", wrong, status=422)["error"]
+    assert page.state()["version"] == 0, "nothing was done"
+
+
+def test_a_merge_confirms_what_was_looked_at_in_one_step(page, location) -> None:
+    group = next(name for name, entry in page.groups().items() if entry["status"] == "novel")
+    ids = page.ids(group)
+    page.edit(edit="merge", into="blue", groups=[group], confirm=ids[:2])
+    labels, paths = confirmed_labels(location.run), read_predictions(location.run)["path"]
+    assert {labels.get(paths[row]) for row in ids[:2]} == {"blue"}
+    page.post("/api/undo", {})
+    assert group in page.groups()

@@ -126,6 +126,59 @@ def test_questions_are_answered_with_single_keys(tab: Tab, location: Location) -
     assert len(log(location)) == asked
 
 
+def test_one_answer_settles_many_images_and_what_is_clicked_out_stays_open(tab: Tab, location: Location) -> None:
+    page = tab.page
+    page.keyboard.press("4")
+    images = page.get_by_role("group", name="Images in question").get_by_role("checkbox")
+    images.first.wait_for()
+    asked = [int(image.get_attribute("data-id")) for image in images.all()]
+    assert len(asked) > 3
+    assert page.get_by_role("checkbox", checked=True).count() == len(asked), "all are in until somebody says otherwise"
+    page.locator(".answers input").wait_for()  # nobody has said what this group is
+    images.nth(0).click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    page.get_by_role("status").filter(has_text=f"{len(asked) - 2} images in, 2 out").wait_for()
+    assert [image.get_attribute("aria-checked") for image in images.all()[:3]] == ["false", "false", "true"]
+    page.keyboard.press("w")
+    page.keyboard.type("crimson")
+    page.keyboard.press("Enter")
+    page.get_by_text(f"1 answer so far, {len(asked) - 2} images settled").wait_for()
+    until(lambda: images.count() and int(images.first.get_attribute("data-id")) not in asked[2:])
+    (line,) = log(location)
+    assert [edit["edit"] for edit in line["edits"]] == ["name", "confirm"], "one answer is one edit"
+    assert len(line["edits"][1]["images"]["crimson"]) == len(asked) - 2
+    confirmed = page.evaluate(
+        "ids => fetch('/api/images?ids=' + ids).then((a) => a.json()).then((a) => a.map((one) => one.confirmed))",
+        ",".join(map(str, asked)),
+    )
+    assert confirmed == [False, False] + [True] * (len(asked) - 2)
+    page.keyboard.press("Control+z")
+    tab.said("took back")
+    assert tab.groups().get("crimson") is None
+
+
+def test_all_clicked_out_is_no_answer_and_a_name_that_is_taken_merges(tab: Tab, location: Location) -> None:
+    page = tab.page
+    page.keyboard.press("4")
+    images = page.get_by_role("checkbox")
+    images.first.wait_for()
+    count = images.count()
+    page.keyboard.press("i")
+    until(page.get_by_role("checkbox", checked=False).count, count)
+    page.keyboard.press("x")
+    tab.said("Every image is clicked out.")
+    assert log(location) == []
+    page.keyboard.press("i")
+    page.keyboard.press("w")
+    page.keyboard.type("blue")
+    page.keyboard.press("Enter")
+    tab.said("merged into 'blue'")
+    (line,) = log(location)
+    assert [edit["edit"] for edit in line["edits"]] == ["merge", "confirm"]
+    assert len(line["edits"][1]["images"]["blue"]) == count
+
+
 def test_a_round_is_trained_watched_and_opened(tab: Tab) -> None:
     page = tab.page
     group = next(name for name, found in tab.groups().items() if found["status"] == "novel")

@@ -7,7 +7,8 @@ from browser_pages import Tab
 from contrast import LOW_CONTRAST
 from patience import until
 
-NAMELESS = """() => [...document.querySelectorAll("button, a, input, select, [role=option], [role=listbox], dialog")]
+NAMELESS = """() => [...document.querySelectorAll(
+    "button, a, input, select, [role=option], [role=listbox], [role=checkbox], [role=group], dialog")]
   .filter((element) => element.checkVisibility())
   .filter((element) => !(element.getAttribute("aria-label") || element.labels?.[0]?.textContent.trim()
     || element.textContent.trim()
@@ -22,7 +23,12 @@ def test_every_view_fits_can_be_read_and_is_named(chromium: Any, address: str, w
     )
     tab = Tab(context.new_page(), address).open()
     page = tab.page
-    for key, there in [("1", ".group-card"), ("2", ".images-box .tile"), ("4", ".question h2"), ("5", ".round-form")]:
+    for key, there in [
+        ("1", ".group-card"),
+        ("2", ".images-box .tile"),
+        ("4", ".clump [role=checkbox]"),
+        ("5", ".round-form"),
+    ]:
         page.keyboard.press(key)
         page.locator(there).first.wait_for()
         check(page)

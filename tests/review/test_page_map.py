@@ -85,3 +85,38 @@ def test_without_webgl_a_sentence_stands_there_and_all_else_works(chromium: Any,
     page.get_by_text("1 image selected").wait_for()
     tab.close()
     page.context.close()
+
+
+MANY = """async (total) => {
+  const { createMap } = await import("/web/scatter_map.js");
+  const box = document.createElement("div");
+  box.className = "map-box";
+  [box.style.width, box.style.height] = ["300px", "300px"];
+  document.body.append(box);
+  const along = (step) => Float32Array.from({ length: total }, (_, at) => 0.9 * Math.sin(step * at));
+  const map = createMap({ box, x: along(1), y: along(2.3), label: "many" });
+  await map.paint(new Uint8Array(total), ["#777777"]);
+  await map.select([5, 7, 29000]);
+  const busy = () => {
+    const end = performance.now() + 70;
+    while (performance.now() < end);
+    slow = requestAnimationFrame(busy);
+  };
+  let slow = requestAnimationFrame(busy);
+  window.many = { box, map, rest: () => cancelAnimationFrame(slow) };
+}"""
+
+
+def test_of_very_many_images_a_map_that_jerks_draws_some_while_it_moves_and_all_at_rest(tab: Tab) -> None:
+    page = tab.page
+    page.evaluate(MANY, 30_000)
+
+    def moves() -> str | None:
+        page.evaluate("many.map.panBy(Math.random() < 0.5 ? 1 : -1, 0)")
+        found: str | None = page.evaluate("many.box.dataset.points")
+        return found
+
+    until(moves, "some")
+    page.evaluate("many.rest()")
+    until(lambda: page.evaluate("many.box.dataset.points"), "all")
+    until(lambda: page.evaluate("many.map.selected()"), [5, 7, 29000])

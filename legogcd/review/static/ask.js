@@ -72,12 +72,13 @@ export async function mergeGroups(groups) {
   return Boolean(answer?.choice) && store.edit({ edit: "merge", into: answer.choice.value, groups });
 }
 
-/** Give a group a name; if another one has it already, the two become one. */
-export function nameGroup(group, name, confirm = []) {
+/** Give a group a name; if another one has it already, the two become one. Images that were looked at are confirmed. */
+export function nameGroup(group, name, confirm = [], out = []) {
   if (!name || name === group) return Promise.resolve(false);
   const taken = store.state.groups.find((other) => other.id.toLocaleLowerCase() === name.toLocaleLowerCase() && other.id !== group);
-  if (taken) return store.edit({ edit: "merge", into: taken.id, groups: [group] });
-  return store.edit({ edit: "name", group, name, ...(confirm.length ? { confirm } : {}) });
+  const seen = confirm.length ? { confirm } : {};
+  if (taken) return store.edit({ edit: "merge", into: taken.id, groups: [group], ...seen }, out);
+  return store.edit({ edit: "name", group, name, ...seen }, out);
 }
 
 /** Names to offer for a group: what is suggested, then the groups there are (which means to merge). */

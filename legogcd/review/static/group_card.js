@@ -41,7 +41,7 @@ export function groupCard(group, acts) {
   group.suggestion && isNew ? suggestion(group, acts) : null,
   ...group.suspicions.slice(0, 2).map((found) => el("button", {
     type: "button", class: "suspicion", title: found.text, on: { click: () => acts.suspects(found.images, found.text) },
-  }, el("span", { class: "suspicion-text" }, el("span", { "aria-hidden": "true" }, "⚠ "), found.text))),
+  }, el("span", { "aria-hidden": "true" }, "⚠"), el("span", { class: "suspicion-text" }, found.text))),
   group.aside ? null : el("p", { class: "card-tools" },
     button("Confirm", acts.confirm, { class: "quiet", disabled: group.confirmed >= group.size || isNew, title: isNew ? "Name it first" : "All its images are right (C)" }),
     button("Split", acts.split, { class: "quiet", disabled: group.size < 2, title: "Show parts it may be made of (S)" }),

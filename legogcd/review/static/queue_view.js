@@ -1,31 +1,46 @@
 import { button, counted, el } from "/web/dom.js";
+import { Viewer } from "/web/viewer.js";
 import { full, get, thumb } from "./api.js";
 import { moveImages, nameChoices, nameGroup } from "./ask.js";
+import { createClump } from "./clump.js";
 import { createCombobox } from "./combobox.js";
 import { facts } from "./image_facts.js";
-import { bind } from "./keys.js";
+import { bind, describe } from "./keys.js";
 import { store } from "./store.js";
 
-const AHEAD = 30;
+const AHEAD = 10;
+const MOST = 500; // questions the server gives at once
 
-/** What helps most, one question after another, each answered with one key. */
+/**
+ * What helps most, one question after another: a dozen images that look alike, of which one answer says what they are.
+ * Those that are something else are clicked out before and stay open.
+ */
 export function createQueueView(go) {
   let items = [];
-  let at = 0;
   let done = 0;
+  let settled = 0;
   let busy = false;
   let waiting = false; // for what the server is computing
+  const skipped = new Set(); // images
+  const passed = new Set(); // pairs of groups
   const stage = el("div", { class: "question" });
   const root = el("section", { class: "view queue-view", "aria-label": "Queue" }, stage);
-  const passed = new Set();
-  const key = (item) => JSON.stringify([item.kind, item.group, item.image, item.other]);
+  const viewer = new Viewer({
+    full, small: thumb, title: (id) => facts.name(id), facts: (id) => facts.table(id),
+    onShow: (id) => facts.need([id])?.then(() => viewer.id === id && viewer.open && viewer.describe()),
+    actions: [["In or out", " ", (id) => clump?.toggle(id)]],
+  });
+  let clump = null;
+
+  const item = () => items[0] ?? null;
+  const pair = ({ group, other }) => JSON.stringify([group, other]);
+  const wanted = (question) => (question.kind === "pair" ? !passed.has(pair(question)) : !skipped.has(question.image));
+  const isNamed = (id) => { const group = store.group(id); return Boolean(group && (group.named || group.status === "known")); };
 
   async function load() {
     try {
-      const answer = await get("/api/queue", { count: AHEAD });
+      items = await ahead();
       waiting = false;
-      items = answer.items.filter((item) => !passed.has(key(item)));
-      at = 0;
       draw();
     } catch (problem) {
       items = [];
@@ -34,61 +49,85 @@ export function createQueueView(go) {
     }
   }
 
-  const item = () => items[at] ?? null;
-  const isNamed = (id) => { const group = store.group(id); return Boolean(group && (group.named || group.status === "known")); };
+  async function ahead() {
+    const { items: found } = await get("/api/queue", { count: Math.min(MOST, AHEAD + skipped.size + passed.size) });
+    return found.filter(wanted);
+  }
 
-  /** What can be answered to a question: text, key and what it does. */
-  function answers(question) {
-    const { kind, group, image, other } = question;
-    const skip = ["Skip", "k", () => next()];
+  /** Later questions once more, after what was just answered; the one on the screen stays. */
+  async function refill() {
+    const shown = item();
+    const found = await ahead().catch(() => null);
+    if (!found || !shown || item() !== shown) return;
+    const here = new Set(shown.images);
+    items = [shown, ...found.filter((one) => (one.kind === "pair" ? pair(one) !== pair(shown) : !here.has(one.image)))];
+  }
+
+  /** What can be answered to a question: text, keys and what it does; the first is what a person mostly says. */
+  function answers({ kind, group, other }) {
+    const skip = ["Skip", ["k"], () => next()];
     if (kind === "pair") {
       const [into, from] = isNamed(group) && !isNamed(other) ? [group, other] : [other, group];
-      return [["Yes, one group", "y", () => answer({ edit: "merge", into, groups: [from] })], ["No, two groups", "n", () => next()], skip];
+      return [["Yes, one group", ["y", "Enter"], () => answer({ edit: "merge", into, groups: [from] })], ["No, two groups", ["n"], () => next()], skip];
     }
-    const aside = kind === "group" ? null : ["Not of anything here", "x", () => answer({ edit: "aside", images: [image] })];
-    if (kind === "group" && !isNamed(group)) {
-      const suggestion = store.group(group)?.suggestion;
-      return [...(suggestion ? [[`It is ${suggestion.name}`, "a", () => named(suggestion.name)]] : []),
-        ["Look at its images", "o", () => go("images", { group })], skip];
-    }
-    return [[`Yes, ${group}`, "y", () => answer({ edit: "confirm", images: [image] })],
-      ["No, it goes to …", "n", () => moved([image])], ...(aside ? [aside] : []), skip];
+    return [...yes(group, other), ["No, they go to …", ["n", "m"], () => some(moved)],
+      ["Not of anything here", ["x"], () => some((images) => answer({ edit: "aside", images }))],
+      ["Look at the group", ["o"], () => go("images", { group })], skip];
   }
 
-  async function answer(edit) {
+  /** What most say: they belong where the question puts them, or where they are. */
+  function yes(group, other) {
+    const stay = () => some((images, out) => answer({ edit: "confirm", images }, out));
+    if (other) {
+      const go = () => some((images) => answer({ edit: "move", images, into: other }));
+      return [[`Yes, ${other}`, ["y", "Enter"], go], ...(isNamed(group) ? [[`No, ${group}`, ["c"], stay]] : [])];
+    }
+    const suggestion = store.group(group)?.suggestion;
+    if (isNamed(group)) return [[`Yes, ${group}`, ["y", "Enter"], stay]];
+    return suggestion ? [[`Name the group ${suggestion.name}`, ["a"], () => named(suggestion.name)]] : [];
+  }
+
+  /** Do something with the images that are in; without one there is nothing to say about. */
+  function some(act) {
+    const images = clump?.chosen() ?? [];
+    if (images.length) return act(images, item().images.filter((id) => !images.includes(id)));
+    return store.tell("Every image is clicked out. Leave in those that your answer is about, or skip.", true);
+  }
+
+  const answer = (edit, out = []) => decide(() => store.edit(edit, out));
+  const named = (name) => name && some((images, out) => decide(() => nameGroup(item().group, name, images, out)));
+  const moved = (images) => decide(() => moveImages(images));
+
+  async function decide(send) {
     if (busy) return;
     busy = true;
-    const went = await store.edit(edit);
+    const chosen = clump?.chosen().length ?? 0;
+    const went = await send();
     busy = false;
-    if (went) finish();
+    if (went) finish(chosen);
   }
 
-  async function named(name) {
-    const question = item();
-    if (busy || !name) return;
-    busy = true;
-    const went = await nameGroup(question.group, name, seen(question));
-    busy = false;
-    if (went) finish();
-  }
-
-  async function moved(ids) {
-    if (await moveImages(ids)) finish();
-  }
-
-  const seen = (question) => [...new Set([question.image, ...(store.group(question.group)?.typical ?? [])])].filter((id) => id !== null && id !== undefined);
-
-  function finish() {
+  function finish(images) {
     done += 1;
-    next();
+    settled += images;
+    items.shift();
+    show();
   }
 
-  /** The next question; new ones are asked for when there is none left, or one is about a group that is gone. */
+  /** Leave a question for another one; what it showed is not asked about again as long as the page is open. */
   function next() {
-    if (item()) passed.add(key(item()));
-    at += 1;
-    if (item() && there(item())) draw();
-    else load();
+    const question = items.shift();
+    if (question?.kind === "pair") passed.add(pair(question));
+    for (const id of question?.images ?? []) skipped.add(id);
+    items = items.filter(wanted);
+    show();
+  }
+
+  /** The question that is first now; new ones are asked for when there is none, or it is about a group that is gone. */
+  function show() {
+    if (!item() || !there(item())) return void load();
+    draw();
+    refill();
   }
 
   const there = ({ group, other }) => [group, other].every((id) => id === null || id === undefined || store.group(id));
@@ -96,44 +135,64 @@ export function createQueueView(go) {
   function draw() {
     const question = item();
     if (!question) {
+      clump = null;
       stage.replaceChildren(el("p", { class: "card" }, "There is nothing left to ask. Train the next round, or look through the groups."));
       return;
     }
-    facts.need([question.image].filter((id) => id !== null))?.then(() => {});
-    const choices = answers(question);
-    const naming = question.kind === "group" && !isNamed(question.group);
+    facts.need(question.images);
+    const naming = question.kind !== "pair" && !isNamed(question.group);
     const { box } = createCombobox({
-      label: "Name of the group", placeholder: "Or write what it is", choices: nameChoices(question.group),
-      onCommit: (choice, text) => named(choice ? choice.value : text), onCancel: () => stage.focus(),
+      label: "Name of the group", placeholder: "Or write what they are (W)", choices: nameChoices(question.group),
+      onCommit: (choice, text) => named(choice ? choice.value : text), onCancel: () => clump?.focus(),
     });
+    const writing = stage.contains(document.activeElement) && document.activeElement.matches("input");
     stage.replaceChildren(
-      el("p", { class: "hint" }, `${counted(done, "answer")} so far`),
+      el("p", { class: "hint" }, done ? `${counted(done, "answer")} so far, ${counted(settled, "image")} settled` : "0 answers so far"),
       el("h2", { "aria-live": "polite" }, question.question),
       el("p", { class: "why" }, question.why),
-      pictures(question),
-      el("div", { class: "answers" }, ...choices.map(([text, letter, act], number) =>
-        button("", act, { class: number ? "" : "main", "aria-keyshortcuts": letter })),
-      naming ? box : null));
-    [...stage.querySelectorAll(".answers > button")].forEach((one, number) => one.append(`${choices[number][0]} `, el("kbd", {}, choices[number][1].toUpperCase())));
+      question.kind === "pair" ? pairOf(question) : dozen(question),
+      el("div", { class: "answers" }, ...answers(question).map(([text, [letter], act], number) => choice(text, letter, act, number === 0)),
+        naming ? box : null));
+    if (clump && root.isConnected && !writing) clump.focus();
   }
 
-  function pictures({ kind, group, image, other }) {
-    const some = (id) => el("figure", {}, el("div", { class: "tiles" }, ...(store.group(id)?.typical ?? []).map((one) =>
-      el("span", { class: "tile" }, el("img", { alt: "", src: thumb(one) })))), el("figcaption", {}, `${id}, ${counted(store.group(id)?.size ?? 0, "image")}`));
-    if (kind === "pair") return el("div", { class: "pictures pair" }, some(group), some(other));
-    const large = image === null ? null : el("img", { class: "large", alt: "The image in question", src: full(image) });
-    return el("div", { class: "pictures" }, large, some(group));
+  function choice(text, letter, act, main) {
+    const made = button(`${text} `, act, { class: main ? "main" : "", "aria-keyshortcuts": letter });
+    made.append(el("kbd", {}, letter.toUpperCase()));
+    return made;
   }
+
+  /** The images in question, one of them large, and what is typical of their group. */
+  function dozen(question) {
+    if (clump?.question !== question) clump = createClump(question, (id) => viewer.show(id, question.images));
+    return el("div", { class: "pictures" }, clump.root, el("div", { class: "beside" }, clump.large, typical(question.group)));
+  }
+
+  function pairOf({ group, other }) {
+    clump = null;
+    return el("div", { class: "pictures pair" }, typical(group), typical(other));
+  }
+
+  const typical = (id) => el("figure", { class: "typical" },
+    el("figcaption", {}, `Typical of ${id}, ${counted(store.group(id)?.size ?? 0, "image")}`),
+    el("div", { class: "tiles" }, ...(store.group(id)?.typical ?? []).map((one) => el("span", { class: "tile" }, el("img", { alt: "", src: thumb(one) })))));
 
   const press = (letter) => () => {
-    const found = item() && answers(item()).find(([, its]) => its === letter);
+    const found = item() && answers(item()).find(([, letters]) => letters.includes(letter));
     if (found) found[2]();
   };
-  for (const [letter, text] of [["y", "Yes"], ["n", "No"], ["a", "Accept the suggested name"], ["x", "Not an image of anything here"], ["k", "Skip"], ["o", "Look at the group's images"]]) {
-    bind("queue", letter, text, press(letter));
+  for (const [letters, text] of [[["y", "Enter"], "Yes, all that are in"], [["c"], "They are right where they are"], [["n", "m"], "No: say where those that are in go"], [["a"], "Take the suggested name"],
+    [["x"], "Not images of anything here"], [["k"], "Skip"], [["o"], "Look at the group"]]) {
+    bind("queue", letters, text, (event) => press(event.key)());
   }
-  bind("queue", "m", "Move the image: say where", () => item() && item().image !== null && moved([item().image]));
-  bind("queue", "w", "Write a name", () => stage.querySelector("input")?.focus());
+  bind("queue", "w", "Write a name for the group", () => stage.querySelector("input")?.focus());
+  describe("queue", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "From image to image");
+  for (const [key, by] of [["ArrowLeft", [-1, 0]], ["ArrowRight", [1, 0]], ["ArrowUp", [0, -1]], ["ArrowDown", [0, 1]]]) {
+    bind("queue", key, "", () => clump?.step(...by), { hidden: true });
+  }
+  bind("queue", " ", "Click an image out, or in again", () => clump?.toggle());
+  bind("queue", "i", "The others: in what was out, out what was in", () => clump?.invert());
+  bind("queue", "f", "Full size", () => clump && viewer.show(clump.active(), item().images));
 
   /** Somebody edited: a question about a group that is gone is not asked any more. Or questions can be asked now. */
   function update() {

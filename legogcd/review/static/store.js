@@ -33,9 +33,9 @@ class Store extends EventTarget {
     return this.groups.get(id) ?? null;
   }
 
-  /** Send one edit. Resolves to true when it is on disk; says what was done, or why it was not. */
-  edit(edit) {
-    return this.send("/api/edits", { version: this.state.version, edit });
+  /** Send one edit, and what was clicked out of its group meanwhile. Resolves to true when it is on disk; says what was done, or why it was not. */
+  edit(edit, out = []) {
+    return this.send("/api/edits", { version: this.state.version, edit, ...(out.length ? { out } : {}) });
   }
 
   undo() {
