@@ -99,7 +99,8 @@ def find_sets(collection: Collection, features: Iterable[Tensor], display: Quiet
 
 
 def _directions(features: Iterable[Tensor], count: int, folder: Path | None) -> np.ndarray:
-    units, done = np.zeros((0, 0), np.float32), 0
+    units: np.ndarray = np.zeros((0, 0), np.float32)
+    done = 0
     for batch in features:
         made = _compact(batch.cpu().numpy(), count)
         if not done:

@@ -76,7 +76,7 @@ class LegoGCDPlus(Parametric):
     def _sorted(self, features: np.ndarray) -> np.ndarray:
         """The class [N] that the prototypes give each of the features [N, D]."""
         device = self.prototypes.weight.device
-        parts = torch.from_numpy(features).split(4096)
+        parts = torch.split(torch.from_numpy(features), 4096)
         return np.concatenate([self.logits(part.to(device)).argmax(-1).cpu().numpy() for part in parts])
 
     def _expect(self, found: float | None, labels: np.ndarray) -> float:
