@@ -34,5 +34,6 @@ def figures(
     from legogcd.paper.figures import draw_as_printed, draw_figures
 
     draw, folders = (draw_as_printed, runs[1:]) if as_printed else (draw_figures, runs)
+    there = set(out.glob("*"))
     for path in draw(folders, out, note=lambda line: typer.echo(line, err=True)):
-        typer.echo(path)
+        typer.echo(f"{path}{' (replaced)' * (path in there)}")

@@ -345,6 +345,8 @@ def test_what_the_runs_do_not_allow_is_said_with_the_reason(tmp_path: Path, caps
         "simgcd, simgcd+dkl, simgcd+ler, simgcd+ler+map, legogcd",
         "no t-SNE and no confidence of k, plain: no sample.safetensors; it is written when truth is given",
     ]
+    figures([run, kmeans], tmp_path / "out")
+    assert all(line.endswith(" (replaced)") for line in capsys.readouterr().out.splitlines())
 
 
 def _without_counts(run: Path) -> None:
