@@ -1,10 +1,9 @@
 """A run of very many small images through the package's own functions, phase by phase, each in a process of its own.
 
 ``python -m bench.speed.scale --images 10000 100000 1000000 --folder DIR`` (see there). Images are 18 × 18 pixels, of
-1,000 classes; the backbone leaves 48 mean colors of a view, so that what is measured is everything but a trunk.
+1,000 classes; the backbone leaves 36 mean colors of a view, so that what is measured is everything but a trunk.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Callable
@@ -16,20 +15,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bench.speed.contest import AnonymousMemory, Figures
 from legogcd.collection import Collection, Images, Truth, as_images
 from legogcd.evaluation import scoring
 from legogcd.report.page import report_outcome
-from legogcd.run import Job, RunOptions, discover, prepare
+from legogcd.run import Job, RunOptions, discover, pipeline, prepare
 from legogcd.run.categories import current
 from legogcd.run.predict import predict_run
-from legogcd.training.files import TIMING
 from legogcd.training.loop import Learner
 from legogcd.vision.backbones.backbone import Backbone, Normalization, Trunk, digest
 from legogcd.vision.backbones.families import Family, register
 from legogcd.vision.tail import State, TailInput
 from legogcd.vision.views.rows import dense
 
-CLASSES, KNOWN, SIDE, GRID = 1_000, 500, 18, 4
+CLASSES, KNOWN, SIDE, GRID = 1_000, 500, 18, 6
 DIM = 3 * GRID**2
 BATCH = 1_024
 
@@ -38,7 +37,7 @@ class ColorTrunk(Trunk):
     patch = GRID
 
     def encode(self, images: Tensor) -> State:
-        return (functional.adaptive_avg_pool2d(images, GRID).flatten(1),)  # [N, 48]
+        return (functional.adaptive_avg_pool2d(images, GRID).flatten(1),)  # [N, 108]
 
 
 class ColorTail(nn.Module):
@@ -71,7 +70,7 @@ register(Family("mean colors", recognizes=lambda name: name == "mean-colors", lo
 
 
 def make_images(folder: Path, count: int) -> None:
-    """One array on the disk: 16 colors of each class that every image has in a version of its own, and noise."""
+    """One array on the disk: 36 colors of each class that every image has in a version of its own, and noise."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     random = np.random.default_rng(0)
@@ -79,7 +78,7 @@ def make_images(folder: Path, count: int) -> None:
     cells = np.arange(SIDE) * GRID // SIDE
     images = np.lib.format.open_memmap(folder / "images.npy", "w+", np.uint8, (count, SIDE, SIDE, 3))
     for begin in range(0, count, CLASSES):
-        own = patterns + random.integers(-90, 90, patterns.shape, np.int16)
+        own = patterns + random.integers(-120, 120, patterns.shape, np.int16)
         large = own[:, cells][:, :, cells] + random.integers(-20, 20, (CLASSES, SIDE, SIDE, 3), np.int16)
         images[begin : begin + CLASSES] = np.clip(large, 0, 255)
     images.flush()
@@ -105,7 +104,7 @@ def job_of(folder: Path) -> tuple[Job, Truth]:
         n_classes=CLASSES,
         method="legogcd",
         backbone="mean-colors",
-        image_size=16,
+        image_size=SIDE,
         views=2,
         epochs=1,
         start="kmeans",
@@ -129,32 +128,31 @@ def look_for_copies(folder: Path, _: int) -> None:
     prepare(job_of(folder)[0], Quiet()).find_copies(Quiet())
 
 
-def run(folder: Path, _: int) -> dict[str, float]:
+def run(folder: Path, _: int) -> dict[str, Figures]:
     """All of it: the start, an epoch, evaluation and matching, every image sorted, the run folder and the report."""
     shutil.rmtree(folder / "run", ignore_errors=True)
     job, truth = job_of(folder)
-    spent: dict[str, float] = {}
-    score, settle = scoring(truth), Learner.settle
+    parts: dict[str, Figures] = {}
+    Learner.settle = timed(parts, "k-means start", Learner.settle)  # type: ignore[method-assign]
+    pipeline.train = timed(parts, "an epoch and its evaluation", pipeline.train)  # type: ignore[attr-defined]
+    score = timed(parts, "matching", scoring(truth))
+    outcome = timed(parts, "discover, all of it", discover)(job, folder / "run", score=score)
+    timed(parts, "report of a sample", report_outcome)(outcome, job.collection.images, folder / "run")
+    return parts
 
-    def start(*given: Any) -> None:
-        began = time.perf_counter()
-        settle(*given)
-        spent["k-means start"] = time.perf_counter() - began
 
-    def timed(collection: Collection, predicted: np.ndarray) -> dict[str, float | None]:
-        began = time.perf_counter()
-        found = score(collection, predicted)
-        spent["matching"] = time.perf_counter() - began
-        return found
+def timed(parts: dict[str, Figures], name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, noting what it took the last time and the most memory meanwhile."""
 
-    Learner.settle = start  # type: ignore[method-assign]
+    def watched(*given: Any, **named: Any) -> Any:
+        began, used = time.perf_counter(), time.process_time()
+        with AnonymousMemory() as memory:
+            made = work(*given, **named)
+        seconds, cpu = time.perf_counter() - began, time.process_time() - used
+        parts[name] = {"seconds": seconds, "cpu": cpu, "memory": 2**20 * memory.peak_mb}
+        return made
 
-    outcome = discover(job, folder / "run", score=timed)
-    began = time.perf_counter()
-    report_outcome(outcome, job.collection.images, folder / "run")
-    spent["report"] = time.perf_counter() - began
-    times = [json.loads(line) for line in (folder / "run" / TIMING).read_text().splitlines()]
-    return {**spent, "epoch": next(entry["seconds"] for entry in times if entry["what"] == "epoch")}
+    return watched
 
 
 def predict(folder: Path, _: int) -> None:
@@ -172,14 +170,14 @@ PHASES: dict[str, Callable[[Path, int], Any]] = {
     "images are written (not ours)": make_images,
     "encode by shards": encode,
     "near-duplicates": look_for_copies,
-    "discover: k-means start, an epoch, evaluation, run folder, report": run,
+    "discover and report": run,
     "predict into Parquet parts": predict,
     "the run's table read again": look_again,
 }
 
 
 def measured(phase: str, folder: Path, count: int) -> dict[str, Any]:
-    """Seconds on the clock and of the processor, and what the phase itself told; for a process of its own."""
+    """Seconds on the clock and of the processor, and those of a phase's parts; for a process of its own."""
     began, used = time.perf_counter(), time.process_time()
-    told = PHASES[phase](folder, count)
-    return {"seconds": time.perf_counter() - began, "cpu": time.process_time() - used, **(told or {})}
+    parts = PHASES[phase](folder, count) or {}
+    return {"seconds": time.perf_counter() - began, "cpu": time.process_time() - used, "parts": parts}

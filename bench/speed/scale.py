@@ -71,15 +71,18 @@ def table(rows: dict[str, dict[str, Any]], counts: list[int]) -> Iterator[str]:
     yield f"| phase | {heads} |"
     yield f"|---|{'--:|' * 3 * len(counts)}"
     for phase in PHASES:
-        cells = []
-        for count in counts:
-            row = rows.get(f"{count} {phase}")
-            cells += (
-                [f"{row['seconds']:.1f}", f"{1e6 * row['cpu'] / count:.0f}", f"{row['memory'] / 1e6:.0f}"]
-                if row
-                else ["–"] * 3
-            )
-        yield f"| {phase} | {' | '.join(cells)} |"
+        found = [rows.get(f"{count} {phase}") for count in counts]
+        yield f"| {phase} | {_cells(found, counts)} |"
+        for part in next((row["parts"] for row in found if row), {}):
+            yield f"| – {part} | {_cells([row and row['parts'][part] for row in found], counts)} |"
+
+
+def _cells(found: list[dict[str, Any] | None], counts: list[int]) -> str:
+    cells: list[str] = []
+    for row, count in zip(found, counts, strict=True):
+        figures = (row["seconds"], 1e6 * row["cpu"] / count, row["memory"] / 1e6) if row else None
+        cells += [f"{figures[0]:.1f}", f"{figures[1]:.0f}", f"{figures[2]:.0f}"] if figures else ["–"] * 3
+    return " | ".join(cells)
 
 
 def measure(repeats: int, threads: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from legogcd.vision.views.store import Progress, encode_unless_taken
 Work = Callable[[Path, Shard], int]  # makes a shard in a folder; says how many images are done by that
 OBJECT_STORE = 512 << 20  # bytes of a local Ray: the backbone and the names of the images lie there, nothing else
 WAITING = 2  # shards given to an actor at once: the next is there when it is done, and no queue builds up
-STARTS = 3  # of a local Ray, before it is given up
+STARTS = 5  # of a local Ray, before it is given up
 RESTARTS = 5  # of the processes that train, before it is given up
 
 
