@@ -1,6 +1,6 @@
 """The default trunk against ONNX Runtime and OpenVINO: ``python -m bench.speed.runtimes``.
 
-The same network (EfficientNet-Lite0 up to the kept map, float32, 224 pixels), eight views at a time on one thread, by
+The same network (EfficientNet-Lite0 up to the kept map, float32, 224 pixels), 16 views at a time on one thread, by
 turns in one process; CPU time of it. Plain is the package's own network in PyTorch. With ``--images`` what comes before
 it, our reading, resizing and cropping of JPEG files, is timed too and stands in a second column. Needs
 ``pip install onnx onnxruntime openvino``.
@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from bench.speed.contest import said, spread
 
-VIEWS, SIDE = 8, 224
-Network = Callable[[Tensor], np.ndarray]  # views [8, 3, 224, 224] -> maps [8, 7, 7, 320]
+VIEWS, SIDE = 16, 224
+Network = Callable[[Tensor], np.ndarray]  # views [16, 3, 224, 224] -> maps [16, 7, 7, 320]
 
 
 class PlainTrunk(nn.Module):
