@@ -53,8 +53,8 @@ def _nearest(points: NDArray[np.float32], centers: NDArray[np.float32]) -> NDArr
 
 
 def _clearness(points: NDArray[np.float32], centers: NDArray[np.float32], labels: NDArray[np.int32]) -> float:
-    """Silhouette with distances to centers, each point's own as it would be without it (or small parts would always look
-    clear); parts that are next to nothing make a number worse."""
+    """Silhouette with distances to centers, each point's own as it would be without it (small parts would always look
+    clear otherwise); parts that are next to nothing make a number worse."""
     distance = np.sqrt(np.maximum(((points[:, None] - centers[None]) ** 2).sum(2), 0))
     sizes = np.bincount(labels, minlength=len(centers))[labels]
     own = distance[np.arange(len(points)), labels] * sizes / np.maximum(sizes - 1, 0.5)
