@@ -53,13 +53,15 @@ def _nearest(points: NDArray[np.float32], centers: NDArray[np.float32]) -> NDArr
 
 
 def _clearness(points: NDArray[np.float32], centers: NDArray[np.float32], labels: NDArray[np.int32]) -> float:
-    """Silhouette with distances to centers; parts that are next to nothing make a number worse."""
+    """Silhouette with distances to centers, each point's own as it would be without it (small parts would always look
+    clear otherwise); parts that are next to nothing make a number worse."""
     distance = np.sqrt(np.maximum(((points[:, None] - centers[None]) ** 2).sum(2), 0))
-    own = distance[np.arange(len(points)), labels].copy()
+    sizes = np.bincount(labels, minlength=len(centers))[labels]
+    own = distance[np.arange(len(points)), labels] * sizes / np.maximum(sizes - 1, 0.5)
     distance[np.arange(len(points)), labels] = np.inf
     other = distance.min(1)
     small = (np.bincount(labels, minlength=len(centers)) < max(2, _SMALLEST * len(points))).mean()
-    return float(((other - own) / np.maximum(np.maximum(own, other), 1e-9)).mean() * (1 - small))
+    return float(((other - own) / np.maximum(np.maximum(own, other), 1e-9)).mean() - small)
 
 
 def _part(rows: NDArray[np.int64], points: NDArray[np.float32], most: int = 8) -> Part:

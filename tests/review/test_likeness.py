@@ -104,3 +104,12 @@ def test_proposals_find_the_kinds_in_a_group_and_how_many(kinds: int) -> None:
     assert [len(part.rows) for part in parts] == sorted((len(part.rows) for part in parts), reverse=True)
     assert len(parts_of(members, points, 2)) == 2
     assert len(parts_of(members[:3], points[:3], None)) == 1
+
+
+def test_two_kinds_that_are_hard_to_tell_apart_are_not_proposed_as_many_small_parts() -> None:
+    """Few points in many dimensions: each is near to the middle of a small part only because it is in it."""
+    random = np.random.default_rng(0)
+    kind = np.repeat([0, 1], 30)
+    points = (random.normal(size=(2, 128))[kind] * 0.3 + random.normal(size=(60, 128))).astype(np.float32)
+    parts = parts_of(np.arange(60), points, None)
+    assert [len(part.rows) for part in parts] == [30, 30]

@@ -46,7 +46,7 @@ const named = (key) => key.split(/\+(?=.)/).map((part) => NAMES[part] ?? (part.l
 export function showKeys() {
   const views = [...new Set(bindings.map(({ view }) => view))];
   const close = el("button", { type: "button", class: "main" }, "Close");
-  const dialog = el("dialog", { class: "key-map", "aria-labelledby": "keys-title", autofocus: true }, // not its button, which is at the end
+  const dialog = el("dialog", { class: "key-map", "aria-labelledby": "keys-title", tabIndex: -1 },
     el("h2", { id: "keys-title" }, "Keys"),
     el("div", { class: "key-lists" }, ...views.map((view) => el("section", {},
       el("h3", {}, view[0].toUpperCase() + view.slice(1)),
@@ -58,4 +58,5 @@ export function showKeys() {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  dialog.focus(); // not its button, which is at the end
 }
