@@ -1,7 +1,8 @@
 """How good are untrained features? ``python -m bench.accuracy.features --data … --backbones … --out CSV``.
 
 Of every image the evaluation view alone: 1-NN and 10-NN (leave one out, all true classes), and All after matching of
-k-means, semi-supervised k-means, and the latter among whitened features, as legogcd+ starts; ``--probe`` adds what
+k-means, semi-supervised k-means, and the latter among whitened features, without and with the exchange of single points
+(as legogcd+ starts, but for the known share), and once more from the true classes; ``--probe`` adds what
 `bench.accuracy.probe` says. Features are kept in ``--cache``; rows the file already has are not computed again. The
 cost of encoding is CPU time, which a busy machine disturbs less.
 """
@@ -17,7 +18,7 @@ import torch
 
 from bench.accuracy.probe import half_score
 from bench.accuracy.study import DataSet
-from legogcd.clustering import directions, kmeans, semi_supervised_kmeans
+from legogcd.clustering import directions, exchanged, kmeans, semi_supervised_kmeans
 from legogcd.collection import Images
 from legogcd.evaluation import clustering_accuracy
 from legogcd.methods.legogcd_plus.whitening import Whitening
@@ -28,7 +29,10 @@ from legogcd.vision.features import features, stacked, streamed_states
 from legogcd.vision.views.encode import Encoder
 
 STARTS = 10  # of each k-means
-FIELDS = ("dataset", "backbone", "pixels", "nn1", "nn10", "kmeans", "sskmeans", "whitened", "probe", "cpu_ms")
+FIELDS = (
+    *("dataset", "backbone", "pixels", "nn1", "nn10", "kmeans", "sskmeans", "whitened", "exchanged", "from_truth"),
+    *("probe", "cpu_ms"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -56,11 +60,19 @@ def measured(data: DataSet, backbone: str, cache: Path, probe: bool) -> dict[str
     whitening = Whitening(found.shape[1], LegoGCDPlusRecipe(start="kmeans").whitened_width(n_classes))
     whitening.fit(found, labels)
     points = directions(found)
+    whitened = directions(whitening.of(found))
     held = {
-        name: semi_supervised_kmeans(seen, labels, n_classes, seed=0, n_init=STARTS, n_known=collection.n_known).labels
-        for name, seen in (("sskmeans", points), ("whitened", directions(whitening.of(found))))
+        name: semi_supervised_kmeans(
+            seen, labels, n_classes, seed=0, n_init=STARTS, n_known=collection.n_known, exchange=exchange
+        ).labels
+        for name, seen, exchange in (
+            ("sskmeans", points, False),
+            ("whitened", whitened, False),
+            ("exchanged", whitened, True),
+        )
     }
-    clusters = {"kmeans": kmeans(points, n_classes, seed=0, n_init=STARTS).labels, **held}
+    rest = exchanged(whitened, labels, classes, n_classes)  # what the features allow, not what can be found
+    clusters = {"kmeans": kmeans(points, n_classes, seed=0, n_init=STARTS).labels, **held, "from_truth": rest}
     unlabelled = labels < 0
     scores = {
         name: clustering_accuracy(classes[unlabelled], found_classes[unlabelled], collection.n_known)
