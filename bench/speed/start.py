@@ -91,7 +91,11 @@ def main() -> None:
             copies["before"] = Copy(options.before.resolve(), Path(home) / "before")
         for copy in copies.values():
             copy.prepare()
-        rounds = [one_round(copies, options.only) for _ in range(options.repeats + 1)][1:]  # the first writes byte code
+        one_round(copies, options.only)  # does not count: byte code is written, files are read
+        rounds = []
+        for number in range(options.repeats):
+            rounds.append(one_round(copies, options.only))
+            print(f"round {number + 1}: {sum(rounds[-1].values()):.0f} CPU seconds", file=sys.stderr, flush=True)
     for what, name in rounds[0]:
         print(f"{what:<34} {name:<7} {said(spread(found[what, name] for found in rounds), 2)} CPU seconds")
     for what in options.only if options.before else ():
