@@ -46,7 +46,6 @@ def everything(processes: Processes, folder: Path, images: Path) -> dict[str, An
         "one batch": shared_out(processes, 1),
         "settled": settled(processes),
         "run": sorted_photos(processes, folder, images),
-        "run that settles": sorted_photos(processes, folder, images, settle=True),
     }
 
 
@@ -150,7 +149,7 @@ def settled(processes: Processes) -> dict[str, Any]:
     return {"asked": asked, "start": method.weight.detach().item()}
 
 
-def sorted_photos(processes: Processes, folder: Path, images: Path, **settings: Any) -> dict[str, Any]:
+def sorted_photos(processes: Processes, folder: Path, images: Path) -> dict[str, Any]:
     """A short run on the default backbone: what was learned, and how it scored."""
     from legogcd.collection import find_images, from_folders
     from legogcd.evaluation import scoring
@@ -161,9 +160,8 @@ def sorted_photos(processes: Processes, folder: Path, images: Path, **settings: 
     options = RunOptions(
         n_classes=6, epochs=2, image_size=64, cache=folder / f"cache-{processes.count}", threads=1, device="cpu"
     )
-    out = folder / "-".join(["run", *settings, str(processes.count)])
-    options = options.changed(settings={"batch_size": 32, **settings})
-    outcome = discover(Job(collection, options), out, score=scoring(truth))
+    out = folder / f"run-{processes.count}"
+    outcome = discover(Job(collection, options.changed(settings={"batch_size": 32})), out, score=scoring(truth))
     tensors = {**outcome.model.backbone.tail.state_dict(), **outcome.model.method.state_dict()}
     scores = [[entry[part] for part in ("all", "old", "new")] for entry in outcome.metrics]
     return {"tensors": tensors, "scores": scores, "predicted": torch.from_numpy(outcome.discovery.predicted)}

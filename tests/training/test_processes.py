@@ -100,21 +100,15 @@ def test_a_process_without_an_image_of_its_own_asks_nothing_of_the_tail() -> Non
     )
 
 
-@pytest.mark.parametrize(("run", "left"), [("run", "run"), ("run that settles", "run-settle")])
 def test_runs_of_one_two_and_three_processes_learn_and_score_the_same(
-    alone: dict[str, Any], several: list[dict[str, Any]], folder: Path, run: str, left: str
+    alone: dict[str, Any], several: list[dict[str, Any]], folder: Path
 ) -> None:
     for found in several:
-        assert found[run]["scores"] == alone[run]["scores"]
-        assert torch.equal(found[run]["predicted"], alone[run]["predicted"])
-        assert_alike(alone[run]["tensors"], found[run]["tensors"], 1e-4)
-    written = (folder / f"{left}-{len(several)}" / "predictions.csv").read_bytes()
-    assert written == (folder / f"{left}-1" / "predictions.csv").read_bytes()
-
-
-def test_what_settles_is_another_model(alone: dict[str, Any]) -> None:
-    one, other = (alone[run]["tensors"]["prototypes.weight"] for run in ("run", "run that settles"))
-    assert not torch.allclose(one, other, atol=1e-3)
+        assert found["run"]["scores"] == alone["run"]["scores"]
+        assert torch.equal(found["run"]["predicted"], alone["run"]["predicted"])
+        assert_alike(alone["run"]["tensors"], found["run"]["tensors"], 1e-4)
+    written = (folder / f"run-{len(several)}" / "predictions.csv").read_bytes()
+    assert written == (folder / "run-1" / "predictions.csv").read_bytes()
 
 
 def command(digits: Path, cache: Path, out: Path) -> list[str]:
