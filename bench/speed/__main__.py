@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from bench.speed import busy, default_step, encode, memory, run, runtimes, scale, step, tail
+from bench.speed import busy, command, default_step, encode, memory, run, runtimes, scale, step, tail
+from bench.speed import report as report_page
 from bench.speed.machine import measure as measure_machine
 from bench.speed.picture import draw
 from legogcd.files import write_text
@@ -98,6 +99,18 @@ def _runtimes(options: argparse.Namespace) -> dict[str, Any]:
     return figures
 
 
+def _report(options: argparse.Namespace) -> dict[str, Any]:
+    figures = report_page.measure(None)
+    report_page.report(figures)
+    return figures
+
+
+def _command(options: argparse.Namespace) -> dict[str, Any]:
+    figures = command.measure(command.read_options([]))
+    command.report(figures)
+    return figures
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "tail": _tail,
     "run": _run,
@@ -108,6 +121,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "default step": _default_step,
     "busy": _busy,
     "runtimes": _runtimes,
+    "report": _report,
+    "command": _command,
 }
 
 if __name__ == "__main__":

@@ -105,5 +105,23 @@ def spread(values: Iterable[float]) -> dict[str, float]:
     return {"median": statistics.median(ordered), "least": ordered[0], "most": ordered[-1]}
 
 
+def compared(
+    rounds: list[dict[str, Figures]], clock: str, ratios: dict[str, tuple[str, str]]
+) -> dict[str, dict[str, Any]]:
+    """Milliseconds a view and memory by contender, and ratios of two of them, taken round by round."""
+
+    def per_view(figures: Figures) -> float:
+        return figures[clock] / figures["views"]
+
+    return {
+        "ms_per_view": {name: spread(1e3 * per_view(one[name]) for one in rounds) for name in rounds[0]},
+        "peak_anonymous_mb": {name: max(one[name]["peak_mb"] for one in rounds) for name in rounds[0]},
+        "ratios": {
+            name: spread(per_view(one[above]) / per_view(one[below]) for one in rounds)
+            for name, (above, below) in ratios.items()
+        },
+    }
+
+
 def said(figures: dict[str, float], digits: int = 1) -> str:
     return f"{figures['median']:.{digits}f} ({figures['least']:.{digits}f} to {figures['most']:.{digits}f})"

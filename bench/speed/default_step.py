@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bench.speed.contest import Contender, Figures, answer, by_turns, said, spread
+from bench.speed.contest import Contender, answer, by_turns, compared, said
 
 if TYPE_CHECKING:
     from legogcd.training.loop import LabelledViews, Learner
@@ -68,25 +68,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         }
         rounds = by_turns(started, options.repeats)
 
-    def per_view(figures: Figures) -> float:
-        return figures[options.clock] / figures["views"]
-
-    def ratio(one: str, other: str) -> dict[str, float]:
-        return spread(per_view(found[one]) / per_view(found[other]) for found in rounds)
-
-    return {
-        "threads": options.threads,
-        "clock": options.clock,
-        "load": os.getloadavg()[0],
-        "ms_per_view": {name: spread(1e3 * per_view(one[name]) for one in rounds) for name in rounds[0]},
-        "peak_anonymous_mb": {name: max(one[name]["peak_mb"] for one in rounds) for name in rounds[0]},
-        "ratios": {
-            "plain / kept": ratio("plain", "kept"),
-            "autograd / kept": ratio("autograd", "kept"),
-            "kept / products": ratio("kept", "products"),
-            "evaluation: autograd / kept": ratio("autograd evaluation", "evaluation"),
-        },
+    ratios = {
+        "plain / kept": ("plain", "kept"),
+        "autograd / kept": ("autograd", "kept"),
+        "kept / products": ("kept", "products"),
+        "evaluation: autograd / kept": ("autograd evaluation", "evaluation"),
     }
+    about = {"threads": options.threads, "clock": options.clock, "load": os.getloadavg()[0]}
+    return about | compared(rounds, options.clock, ratios)
 
 
 def learner(options: argparse.Namespace, count: int) -> "tuple[Learner, LabelledViews]":

@@ -1,20 +1,21 @@
 """The report of a run that has just ended, by part: ``python -m bench.speed.report --images photos``.
 
-Real pictures, linked again under other names until there are enough, and made-up features of 40 groups, which a run
-hands over. Each size has a process of its own. Seconds of the processor, so what one core needs, by part; the memory
-is the most that the process had of its own.
+Pictures, made up or real, linked again under other names until there are enough, and made-up features of 40 groups,
+which a run hands over. Each size has a process of its own. Seconds of the processor, so what one core needs, by part;
+the memory is the most that the process had of its own.
 """
 
 import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.speed.command import made_up
 from bench.speed.contest import said, spread
 from legogcd.collection import ImageFiles, find_images
 from legogcd.methods import published_recipe
@@ -29,16 +30,18 @@ SIZES, GROUPS, DIM, METHOD = (316, 1_435, 10_000), 40, 1280, "legogcd+"
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.speed.report", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--images", type=Path, required=True, help="a folder of photos")
+    parser.add_argument("--images", type=Path, help="a folder of photos; made-up ones otherwise")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
     report(measure(options.images, options.sizes, options.repeats))
 
 
-def measure(images: Path, sizes: list[int] | tuple[int, ...] = SIZES, repeats: int = 1) -> dict[str, Any]:
+def measure(images: Path | None, sizes: Sequence[int] = SIZES, repeats: int = 1) -> dict[str, Any]:
     """Seconds of the processor by part, and megabytes, by number of images."""
-    rounds = [{size: in_own_process(one_report, images, size) for size in sizes} for _ in range(repeats)]
+    with tempfile.TemporaryDirectory() as folder:
+        pictures = images or made_up(Path(folder))
+        rounds = [{size: in_own_process(one_report, pictures, size) for size in sizes} for _ in range(repeats)]
     found = {}
     for size in sizes:
         parts = rounds[0][size][0]

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from transformers import ViTConfig, ViTModel
 
-from bench.speed.contest import PLAIN_ALLOCATOR, SPINNING, Contender, Figures, answer, by_turns, said, spread
+from bench.speed.contest import PLAIN_ALLOCATOR, SPINNING, Contender, Figures, answer, by_turns, compared, said
 
 if TYPE_CHECKING:  # imported where it is used: the plain contenders are free of legogcd
     from legogcd.training.loop import LabelledViews, Learner
@@ -132,24 +132,10 @@ def start(
 
 
 def summary(rounds: list[dict[str, Figures]], options: argparse.Namespace) -> dict[str, Any]:
-    def per_view(figures: Figures) -> float:
-        return figures[options.clock] / figures["views"]
-
-    def ratio(plain: str, ours: str) -> dict[str, float]:
-        return spread(per_view(one[plain]) / per_view(one[ours]) for one in rounds)
-
-    return {
-        "threads": options.threads,
-        "clock": options.clock,
-        "precision": options.precision,
-        "load": os.getloadavg()[0],
-        "ms_per_view": {name: spread(1e3 * per_view(one[name]) for one in rounds) for name in rounds[0]},
-        "peak_anonymous_mb": {name: max(one[name]["peak_mb"] for one in rounds) for name in rounds[0]},
-        "ratios": {
-            **{name: ratio("plain", name) for name in ("kept bf16", "kept int8", "fresh")},
-            **{f"evaluation {dtype}": ratio("plain evaluation", f"evaluation {dtype}") for dtype in ("bf16", "int8")},
-        },
-    }
+    ratios = {name: ("plain", name) for name in ("kept bf16", "kept int8", "fresh")}
+    ratios |= {f"evaluation {dtype}": ("plain evaluation", f"evaluation {dtype}") for dtype in ("bf16", "int8")}
+    about = {name: getattr(options, name) for name in ("threads", "clock", "precision")}
+    return about | {"load": os.getloadavg()[0]} | compared(rounds, options.clock, ratios)
 
 
 def kept(dtype: str) -> Callable[[argparse.Namespace], Callable[[], int]]:
