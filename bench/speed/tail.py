@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from transformers import ViTConfig, ViTModel
 
-from bench.speed.contest import PLAIN_ALLOCATOR, SPINNING, Contender, Figures, answer, by_turns, compared, said
+from bench.speed.contest import PLAIN_ALLOCATOR, SPINNING, Contender, Figures, answer, by_turns, compared, said, spread
 
 if TYPE_CHECKING:  # imported where it is used: the plain contenders are free of legogcd
     from legogcd.training.loop import LabelledViews, Learner

@@ -57,10 +57,13 @@ class LegoGCDPlus(Parametric):
         share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
         self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
 
-    @property
-    def settles(self) -> bool:
+    def settles(self, n_images: int) -> bool:
+        """By itself where a class has fewer images than the prototypes see dimensions: see `Exchange`."""
         assert isinstance(self.recipe, LegoGCDPlusRecipe)
-        return self.recipe.settle and self.whitening is not None
+        if self.whitening is None:
+            return False
+        few = n_images < len(self.prototypes.weight) * self.whitening.out
+        return few if self.recipe.settle is None else self.recipe.settle
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Whiten the trained features anew and put the prototypes where `settled_centers` finds classes in them."""

@@ -24,8 +24,10 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         "None: max(64, 3·K)",
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
-    settle: bool = Field(
-        True, description="look for the classes once more among the trained features, averaged over all kept views"
+    settle: bool | None = Field(
+        None,
+        description="look for the classes once more among the trained features, averaged over all kept views; "
+        "None: where a class has on average fewer images than there are whitened dimensions",
     )
 
     def whitened_width(self, n_classes: int) -> int:
