@@ -18,11 +18,12 @@ _CAUTION = 0.1  # the share of known images that is held to is so much lower tha
 
 
 class LegoGCDPlus(Parametric):
-    """LegoGCD with four changes (docs/accuracy.md has what each is worth).
+    """LegoGCD with six changes (docs/accuracy.md has what each is worth).
 
     The prototypes see features whitened by the labelled images (`Whitening`). Self-distillation is that of the views'
     average (`ConsensusDistillation`), mean entropy that from an estimated prior (`PriorAlignment`). Both the prior and
-    the k-means start know how many of the unlabelled images are surely of known classes (`known_share`).
+    the k-means start know how many of the unlabelled images are surely of known classes (`known_share`). The start goes
+    on by exchanging single points, and so do the prototypes at the end where classes are small (`settled_centers`).
 
     >>> from legogcd.methods import build_method
     >>> recipe = LegoGCDPlusRecipe(start="kmeans", whitened_dim=3, projector_hidden=8, projector_out=4)
