@@ -16,8 +16,8 @@ export function createDrawing(box, canvas) {
   const renderer = createRenderer({ canvas: document.createElement("canvas") });
   let wanted = 1; // how coarse while moving
   let drawn = 1; // how coarse now
-  let last = 0;
   let slow = 0;
+  let took = 0; // the last frame, in milliseconds
   let resting = 0;
 
   function fit(coarse) {
@@ -28,20 +28,25 @@ export function createDrawing(box, canvas) {
     [canvas.width, canvas.height] = [renderer.canvas.width, renderer.canvas.height];
   }
 
+  /** From one frame of a moving map to the next; how long a person held still does not count. */
+  function judge(time) {
+    took = time;
+    slow = took < SLOW ? 0 : slow + 1;
+    if (slow >= (took < 2 * SLOW ? OFTEN : 1) && wanted < COARSEST) [wanted, slow] = [wanted + 1, 0];
+  }
+
   fit(1);
   return {
     renderer,
     fit: () => fit(drawn),
     /** The map has moved by a frame. @param {(coarse: number) => void} again draws it anew */
     moved(again) {
-      const now = performance.now();
-      slow = now - last < SLOW ? 0 : now - last < STILL ? slow + 1 : slow;
-      last = now;
-      if (slow >= OFTEN && wanted < COARSEST) [wanted, slow] = [wanted + 1, 0];
+      const begun = performance.now();
+      requestAnimationFrame(() => judge(performance.now() - begun));
       clearTimeout(resting);
       const change = (coarse) => { if (coarse !== drawn) { fit(coarse); again(coarse); } };
       if (wanted !== drawn) setTimeout(() => change(wanted)); // a canvas that changes its size is empty: not in the middle of a frame
-      resting = setTimeout(() => change(1), STILL);
+      resting = setTimeout(() => change(1), Math.max(STILL, 4 * took));
     },
     destroy() {
       clearTimeout(resting);

@@ -3,6 +3,7 @@ import { button, el, visible } from "./dom.js";
 /**
  * One image at full size, with the next and the previous one.
  * @typedef {object} ViewerOptions
+ * @property {string} [name] where a page has several: what their ids begin with
  * @property {(id: number) => string|null} full the address of the original
  * @property {(id: number) => string|null} small what is shown until it comes, and where it cannot be reached
  * @property {(id: number) => string} title
@@ -13,21 +14,22 @@ import { button, el, visible } from "./dom.js";
 export class Viewer {
   /** @param {ViewerOptions} options */
   constructor(options) {
+    const name = options.name ?? "viewer";
     this.options = options;
     this.frame = el("div", { class: "viewer-picture" });
-    this.title = el("h2", { id: "viewer-name" });
+    this.title = el("h2", { id: `${name}-name` });
     this.place = el("p", { class: "viewer-place", "aria-live": "polite" });
-    this.facts = el("dl", { id: "viewer-facts" });
+    this.facts = el("dl", { id: `${name}-facts`, class: "viewer-facts" });
     this.note = el("p", { class: "viewer-note", hidden: true });
     const actions = (options.actions ?? []).map(([text, key, act]) =>
       button(text, () => act(this.id), { "aria-keyshortcuts": key, class: "quiet" }));
-    this.dialog = el("dialog", { id: "viewer", class: "viewer", "aria-labelledby": "viewer-name" },
+    this.dialog = el("dialog", { id: name, class: "viewer", "aria-labelledby": `${name}-name` },
       el("div", { class: "viewer-stage" },
         button("‹", () => this.step(-1), { class: "viewer-step", "aria-label": "Previous image" }),
         this.frame,
         button("›", () => this.step(1), { class: "viewer-step", "aria-label": "Next image" })),
       el("div", { class: "viewer-side" }, this.place, this.title, this.facts, this.note,
-        el("p", { class: "links" }, ...actions, button("Close", () => this.dialog.close(), { id: "viewer-close" }))));
+        el("p", { class: "links" }, ...actions, button("Close", () => this.dialog.close(), { id: `${name}-close` }))));
     document.body.append(this.dialog);
     this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.dialog.close(); });
     this.dialog.addEventListener("keydown", (event) => this.key(event));

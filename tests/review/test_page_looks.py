@@ -63,3 +63,13 @@ def test_a_screen_reader_finds_names_and_states(tab: Tab) -> None:
         page.get_by_role("navigation", name="Views").get_by_role("link", name="Images").get_attribute("aria-current")
         == "page"
     )
+
+
+def test_every_id_of_the_page_is_there_once(tab: Tab) -> None:
+    page = tab.page
+    page.keyboard.press("4")
+    page.locator(".clump [role=checkbox]").first.wait_for()
+    page.keyboard.press("f")
+    page.get_by_role("dialog").wait_for()
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
+    assert sorted(ids) == sorted(set(ids))

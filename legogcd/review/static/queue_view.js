@@ -26,7 +26,7 @@ export function createQueueView(go) {
   const stage = el("div", { class: "question" });
   const root = el("section", { class: "view queue-view", "aria-label": "Queue" }, stage);
   const viewer = new Viewer({
-    full, small: thumb, title: (id) => facts.name(id), facts: (id) => facts.table(id),
+    name: "question-viewer", full, small: thumb, title: (id) => facts.name(id), facts: (id) => facts.table(id),
     onShow: (id) => facts.need([id])?.then(() => viewer.id === id && viewer.open && viewer.describe()),
     actions: [["In or out", " ", (id) => clump?.toggle(id)]],
   });
