@@ -140,10 +140,10 @@ def train(
         raise UserError(f"{processes.count} processes cannot share a batch of {recipe.batch_size}; start fewer of them")
 
     def after(metrics: Metrics) -> None:
-        ready, settles = method.predicts_while_training, method.settles(len(views.labels))
-        if metrics["epoch"] == recipe.epochs and (settles or not ready):
+        ready = method.predicts_while_training
+        if metrics["epoch"] == recipe.epochs and (method.settles or not ready):
             chosen = clustering_images(views.labels.numpy(), seed)
-            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed, averaged=settles)
+            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed, averaged=method.settles)
             ready = True
         if score is not None and ready:
             metrics |= score(learner.predict(views))

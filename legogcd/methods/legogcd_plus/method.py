@@ -18,12 +18,13 @@ _CAUTION = 0.1  # the share of known images that is held to is so much lower tha
 
 
 class LegoGCDPlus(Parametric):
-    """LegoGCD with six changes (docs/accuracy.md has what each is worth).
+    """LegoGCD with five changes (docs/accuracy.md has what each is worth).
 
     The prototypes see features whitened by the labelled images (`Whitening`). Self-distillation is that of the views'
     average (`ConsensusDistillation`), mean entropy that from an estimated prior (`PriorAlignment`). Both the prior and
     the k-means start know how many of the unlabelled images are surely of known classes (`known_share`). The start goes
-    on by exchanging single points, and so do the prototypes at the end where classes are small (`settled_centers`).
+    on by exchanging single points (`Exchange`); if asked to, the prototypes end where the same finds classes among
+    trained features (`settled_centers`).
 
     >>> from legogcd.methods import build_method
     >>> recipe = LegoGCDPlusRecipe(start="kmeans", whitened_dim=3, projector_hidden=8, projector_out=4)
@@ -58,13 +59,10 @@ class LegoGCDPlus(Parametric):
         share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
         self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
 
-    def settles(self, n_images: int) -> bool:
-        """By itself where a class has fewer images than the prototypes see dimensions: see `Exchange`."""
+    @property
+    def settles(self) -> bool:
         assert isinstance(self.recipe, LegoGCDPlusRecipe)
-        if self.whitening is None:
-            return False
-        few = n_images < len(self.prototypes.weight) * self.whitening.out
-        return few if self.recipe.settle is None else self.recipe.settle
+        return self.recipe.settle and self.whitening is not None
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Whiten the trained features anew and put the prototypes where `settled_centers` finds classes in them."""

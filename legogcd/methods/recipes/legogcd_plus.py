@@ -24,10 +24,8 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         "None: max(64, 3·K)",
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
-    settle: bool | None = Field(
-        None,
-        description="look for the classes once more among the trained features, averaged over all kept views; "
-        "None: where a class has on average fewer images than there are whitened dimensions",
+    settle: bool = Field(
+        False, description="look for the classes once more among the trained features, averaged over all kept views"
     )
 
     def whitened_width(self, n_classes: int) -> int:
