@@ -2,19 +2,20 @@
 
 Mapping and unmapping their pages costs more than the arithmetic on them: on small CPU machines raising
 the thresholds made EfficientNet-Lite0 inference two to three times as fast (``python -m bench.speed.allocator``).
+A thread's own heap ends at 64 MB, and larger blocks are mapped whatever the threshold is; so threads share one heap.
 """
 
 import ctypes
 import os
 import sys
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 _KEEP_BYTES = 1 << 30
+_SETTINGS = {"M_MMAP_THRESHOLD": (-3, _KEEP_BYTES), "M_TRIM_THRESHOLD": (-1, _KEEP_BYTES), "M_ARENA_MAX": (-8, 1)}
 SWITCH = "LEGOGCD_KEEP_ALLOCATOR"
 
 
 def keep_large_blocks() -> bool:
-    """Raise glibc's mmap and trim thresholds; True where that took effect.
+    """Raise glibc's mmap and trim thresholds, in one heap for all threads; True where that took effect.
 
     Does nothing outside Linux with glibc, or where the environment variable
     ``LEGOGCD_KEEP_ALLOCATOR`` is set.
@@ -25,4 +26,5 @@ def keep_large_blocks() -> bool:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return False
-    return bool(mallopt(_M_MMAP_THRESHOLD, _KEEP_BYTES)) and bool(mallopt(_M_TRIM_THRESHOLD, _KEEP_BYTES))
+    taken = [mallopt(*setting) for setting in _SETTINGS.values()]
+    return all(taken)
