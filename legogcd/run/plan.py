@@ -17,7 +17,7 @@ from legogcd.run.job import Job, Prepared, prepare
 from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
 from legogcd.training.draw import MOST_CLUSTERED
-from legogcd.training.loop import LabelledViews, train
+from legogcd.training.loop import LabelledViews, train_epoch
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision.features import EVALUATION_BATCH
 from legogcd.vision.views.encode import Encoder
@@ -44,6 +44,7 @@ class Plan:
     encode: float
     start: float
     step: float
+    settling: float
     evaluation: float
     disk: int
     memory: int
@@ -51,8 +52,8 @@ class Plan:
 
     @property
     def train(self) -> float:
-        """Seconds from kept views to a result: the prototypes' start, all steps, the last look at every image."""
-        return self.start + self.epochs * self.steps * self.step + self.evaluation
+        """Seconds from kept views to a result: where prototypes start and settle, all steps, a last look at all."""
+        return self.start + self.epochs * self.steps * self.step + self.settling + self.evaluation
 
     @property
     def total(self) -> float:
@@ -103,7 +104,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         display.note("training on them")
         step, evaluation, memory = _train_some(prepared, count)
     backbone, runtime = prepared.backbone, prepared.runtime
-    start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
+    start, settling = _group_some(job, backbone.dim)
     encoder = Encoder(backbone, runtime.device, runtime.precision, job.options.protocol.decode == "full")
     request = ViewRequest(encoder, job.collection.images, views, storage.seed, storage.dtype, storage.by_content)
     kept = find_kept(request, storage.folder, display.warn) is not None
@@ -117,6 +118,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         encode=0.0 if kept else count * per_image,
         start=start + (count * evaluation if start else 0.0),
         step=step,
+        settling=settling + (count * (1 + views) * evaluation if settling else 0.0),
         evaluation=count * evaluation,
         disk=request.size_on_disk,
         memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
@@ -151,16 +153,17 @@ def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
     views = LabelledViews(prepared.opened.source, prepared.rows[places], labels)
     step = 0.0
     if recipe.epochs:
-        one = recipe.with_settings({"epochs": 1, "start": "random"})
-        optimizer = build_optimizer(learner.tail, method, one)
-        step = _typical(lambda: train(learner, views, optimizer, one, seed=0)) / _STEPS
+        optimizer = build_optimizer(learner.tail, method, recipe)
+        step = _typical(lambda: train_epoch(learner, views, optimizer, recipe, seed=0, epoch=0)) / _STEPS
     evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
     evaluation = _typical(lambda: list(learner.evaluation_features(views, evaluated))) / len(evaluated)
     return step, evaluation, own_memory()
 
 
-def _start_some(job: Job, dim: int) -> float:
-    """Seconds that finding a start for the prototypes takes, from a smaller search among random directions."""
+def _group_some(job: Job, dim: int) -> tuple[float, float]:
+    """Seconds in which prototypes find where to start and where to settle, from a smaller search in random features."""
+    if job.recipe.start != "kmeans" or not job.recipe.epochs:
+        return 0.0, 0.0
     whole = min(len(job.collection), MOST_CLUSTERED)
     part = min(whole, _CLUSTERED)
     random = np.random.default_rng(0)
@@ -169,18 +172,19 @@ def _start_some(job: Job, dim: int) -> float:
     classes = np.arange(part) % job.n_classes
     labels = np.where((np.arange(part) // job.n_classes % 2 == 0) & (classes < job.collection.n_known), classes, -1)
     method = job.build_method(dim)
-    began = time.perf_counter()
-    method.start(features, labels, 0)
     share = part * starts_for(part, job.n_classes) / (whole * starts_for(whole, job.n_classes))
-    return (time.perf_counter() - began) / share
+    start = _seconds(lambda: method.start(features, labels, 0)) / share
+    settles = method.settles(len(job.collection))
+    return start, _seconds(lambda: method.finish(features, labels, 0)) * whole / part if settles else 0.0
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def _typical(work: Callable[[], object], times: int = 3) -> float:
     """Seconds of the middle one of some tries after a first one, which is slow."""
     work()
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - began)
-    return sorted(seconds)[len(seconds) // 2]
+    return sorted(_seconds(work) for _ in range(times))[times // 2]

@@ -60,6 +60,14 @@ def test_views_that_are_kept_cost_nothing(job: Job) -> None:
     assert "kept already" in planned.lines()[0]
 
 
+@pytest.mark.parametrize("settle", [True, False])
+def test_settling_is_planned_also_with_more_classes_than_images_are_looked_at(job: Job, settle: bool) -> None:
+    ours = job.changed(recipe="default", n_classes=20, settings=job.options.settings | {"settle": settle})
+    planned = plan(ours)
+    assert (planned.settling > 0) == settle
+    assert planned.train >= planned.start + planned.settling + 21 * planned.step
+
+
 def test_a_method_that_trains_nothing_has_no_steps(job: Job) -> None:
     planned = plan(job.changed(method="kmeans", settings={}, epochs=None, start=None))
     assert planned.epochs == 0
@@ -80,6 +88,7 @@ def test_lines_are_readable() -> None:
         encode=7200.0,
         start=3.0,
         step=0.25,
+        settling=0.0,
         evaluation=9.0,
         disk=9_060_000_000,
         memory=1_900_000_000,
