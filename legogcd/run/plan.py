@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from legogcd.clustering import starts_for
 from legogcd.collection import UNLABELLED, Collection, images_at
 from legogcd.display import Quiet
 from legogcd.errors import UserError
+from legogcd.run.effort import EFFORTS
 from legogcd.run.job import Job, Prepared, prepare
 from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
@@ -86,12 +87,39 @@ def assumed_job(images: Path, options: RunOptions) -> Job:
     return Job(Collection(found, labels, known), options.changed(n_classes=n_classes))
 
 
-def plan(job: Job, display: Quiet | None = None) -> Plan:
+def plans(job: Job, display: Quiet | None = None) -> dict[str, Plan]:
+    """The plan of each effort, the job's own measured first; of that alone where its recipe or method has no other."""
+    display, own = display or Quiet(), job.options.effort
+    if job.options.recipe != "default" or not job.recipe.epochs:
+        return {own: plan(job, display)}
+    found = {own: plan(job, display)}
+    measured = {job.options.protocol.backbone: found[own]}
+    for effort in (name for name in EFFORTS if name != own):
+        other = job.changed(effort=effort)
+        backbone = other.options.protocol.backbone
+        display.note(f"the same with --effort {effort}")
+        found[effort] = plan(other, like=measured.get(backbone))
+        measured.setdefault(backbone, found[effort])
+    return {effort: found[effort] for effort in EFFORTS}
+
+
+def effort_lines(found: Mapping[str, Plan]) -> list[str]:
+    """For people who may choose: one line for each effort."""
+    if len(found) < 2:
+        return []
+    return [
+        f"{effort:<10} {human_seconds(each.total)}, {human_bytes(each.disk)} of disk with --effort {effort}"
+        for effort, each in found.items()
+    ]
+
+
+def plan(job: Job, display: Quiet | None = None, like: Plan | None = None) -> Plan:
     """Measure what the job's parts take with a sample of its images, and add up what the whole will.
 
-    Scoring after every epoch and the report come on top.
+    Scoring after every epoch and the report come on top. Training is taken from ``like``, a plan for the same images,
+    method and backbone, where there is one.
     """
-    display, count, views = display or Quiet(), len(job.collection), job.options.views
+    display, count, views = display or Quiet(), len(job.collection), job.options.protocol.views
     storage = job.options.view_storage()
     if views == "fresh":
         raise UserError("only runs with kept views can be planned; --views fresh encodes everything anew each epoch")
@@ -101,8 +129,11 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         display.note("encoding a few images")
         prepared, per_image = _encode_some(job, Path(folder))
-        display.note("training on them")
-        step, evaluation, memory = _train_some(prepared, count)
+        if like is None:
+            display.note("training on them")
+            step, evaluation, memory = _train_some(prepared, count)
+        else:
+            step, evaluation, memory = like.step, like.evaluation / count, like.memory
     backbone, runtime = prepared.backbone, prepared.runtime
     start, settling = _group_some(job, backbone.dim)
     encoder = Encoder(backbone, runtime.device, runtime.precision, job.options.protocol.decode == "full")
@@ -121,7 +152,7 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         settling=settling + (count * (1 + views) * evaluation if settling else 0.0),
         evaluation=count * evaluation,
         disk=request.size_on_disk,
-        memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
+        memory=memory,
         kept=kept,
     )
 
@@ -144,7 +175,7 @@ def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
 
 
 def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
-    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory the process then holds."""
+    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory all of it will hold."""
     job, recipe = prepared.job, prepared.job.recipe
     method = prepared.model().method
     places = torch.arange(_STEPS * min(recipe.batch_size, n_images)) % len(prepared.rows)
@@ -157,7 +188,7 @@ def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
         step = _typical(lambda: train_epoch(learner, views, optimizer, recipe, seed=0, epoch=0)) / _STEPS
     evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
     evaluation = _typical(lambda: list(learner.evaluation_features(views, evaluated))) / len(evaluated)
-    return step, evaluation, own_memory()
+    return step, evaluation, own_memory() + 4 * min(n_images, MOST_CLUSTERED) * prepared.backbone.dim
 
 
 def _group_some(job: Job, dim: int) -> tuple[float, float]:
