@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def estimate_classes(
     images: o.Images,
     labels: Annotated[LabelOptions, o.Only("labels", "known", "labelled_share")],
-    options: Annotated[RunOptions, o.Only("backbone", "views", "seed", "machine")],
+    options: Annotated[RunOptions, o.Only("effort", "backbone", "views", "seed", "machine")],
     out: Annotated[Path, typer.Option(help="Picture of the curve to write, a PNG file.")] = Path("classes.png"),
     approach: Annotated[
         str | None,

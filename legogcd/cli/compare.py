@@ -16,7 +16,7 @@ from legogcd.run.options import LabelOptions, RunOptions
 
 ALL_METHODS = "kmeans,sskmeans,gcd,rankstats,uno,orca,simgcd,legogcd,legogcd+"
 USUAL_METHODS = "kmeans,legogcd,legogcd+"
-_SHARED = o.Only("classes", "recipe", "epochs", "settings", "backbone", "views", "machine")
+_SHARED = o.Only("classes", "recipe", "effort", "epochs", "settings", "backbone", "views", "machine")
 
 
 @o.spelled_out

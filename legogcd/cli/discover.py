@@ -107,7 +107,8 @@ def discover(
 
 @o.spelled_out
 def encode(
-    images: o.Images, options: Annotated[RunOptions, o.Only("backbone", "views", "machine", "engine", "ray_address")]
+    images: o.Images,
+    options: Annotated[RunOptions, o.Only("effort", "backbone", "views", "machine", "engine", "ray_address")],
 ) -> None:
     """Fill the cache of kept views alone; `discover` with the same settings then starts to train at once."""
     from legogcd.run.arguments import check_images, check_network

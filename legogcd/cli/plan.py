@@ -19,7 +19,8 @@ def plan(
 
     legogcd plan photos --classes 12
 
-    Labels are not needed; without --classes up to 100 of them are assumed. Nothing is left behind.
+    Below stands what each --effort would cost instead. Labels are not needed; without --classes up to 100 of them are
+    assumed. Nothing is left behind.
     """
     from legogcd.run.arguments import check_images, check_labels, check_options
 
@@ -29,13 +30,13 @@ def plan(
         check_labels(labels, options.changed(n_classes=options.n_classes or "auto"))
     from legogcd.run.backbone_choice import with_chosen_backbone
     from legogcd.run.opening import open_job
-    from legogcd.run.plan import assumed_job
-    from legogcd.run.plan import plan as measure
+    from legogcd.run.plan import assumed_job, effort_lines, plans
 
     display = show()
     if labels.labels is not None:
         job, _ = open_job(images, labels, options, display.note)
     else:
         job = assumed_job(images, with_chosen_backbone(options, display.note))
-    for line in measure(job, display).lines():
+    found = plans(job, display)
+    for line in [*found[options.effort].lines(), *effort_lines(found)]:
         typer.echo(line)

@@ -171,13 +171,12 @@ def _map(computed: _Computed) -> tuple[Arrays, dict[str, Any]]:
 
 def _votes(computed: _Computed) -> tuple[Arrays, dict[str, Any]]:
     model, config = computed.loaded
-    namer = namer_for(computed.location.backbone or config.options.backbone, computed.location.vocabulary)
+    options = config.options
+    backbone = computed.location.backbone or options.protocol.backbone
+    namer = namer_for(backbone, computed.location.vocabulary)
     if namer is None:
         return {}, {"vocabulary": [], "source": ""}
-    options = config.options
-    untrained = load_backbone(
-        computed.location.backbone or options.backbone, options.image_size, options.train_blocks
-    ).to(model.runtime.device)
+    untrained = load_backbone(backbone, options.image_size, options.train_blocks).to(model.runtime.device)
     seen = run_features(replace(model, backbone=untrained), config, computed.files, computed.location.cache)
     classes, weights = votes_of(namer, seen.features)
     arrays = {"classes": computed.spread(classes), "weights": computed.spread(weights)}

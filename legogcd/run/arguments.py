@@ -68,29 +68,36 @@ def check_network(options: RunOptions) -> None:
     """Refuse a backbone that is not there, and an image size it does not take."""
     from legogcd.vision.backbones import check_backbone
 
-    if options.backbone != AUTO_BACKBONE:
-        check_backbone(options.backbone, options.image_size)
+    backbone = options.protocol.backbone
+    if backbone != AUTO_BACKBONE:
+        check_backbone(backbone, options.image_size)
 
 
 def check_methods(names: Sequence[str], options: RunOptions) -> None:
     """Refuse methods to compare that there are not, and settings that one of them takes wrongly or none has."""
     for name in names:
         _ = options_of(options, name).chosen_recipe()
-    unused = [name for name in settings_of(options) if not any(name in _fields(method) for method in names)]
+    unused = [name for name in _given(options) if not any(name in _fields(method) for method in names)]
     if unused:
         raise UserError(f"setting {unused[0]!r} belongs to none of the methods {', '.join(names)}")
 
 
 def options_of(options: RunOptions, method: str) -> RunOptions:
-    """The options of one of several methods, which takes of the settings those it has."""
+    """The options of one of several methods, which takes of the settings those it has; the effort is spelled out."""
     from legogcd.methods import check_method
 
     own = {name: value for name, value in settings_of(options).items() if name in _fields(method)}
-    return options.changed(method=check_method(method), settings=own, epochs=None)
+    shared = {"backbone": options.protocol.backbone, "views": options.protocol.views, "effort": "normal"}
+    return options.changed(method=check_method(method), settings=own, epochs=None, **shared)
 
 
 def settings_of(options: RunOptions) -> dict[str, Any]:
-    """What is changed of the recipes of several methods; the number of epochs is one more setting."""
+    """What is changed of the recipes of several methods, by the effort and by the person."""
+    return {**options.brought.settings, **_given(options)}
+
+
+def _given(options: RunOptions) -> dict[str, Any]:
+    """The settings that the person gave; the number of epochs is one more of them."""
     return options.settings | ({"epochs": options.epochs} if options.epochs is not None else {})
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legogcd.errors import UserError
+from legogcd.run.effort import BUILT_IN
 from legogcd.run.options import AUTO_BACKBONE, RunOptions
 from legogcd.wording import human_bytes
 
@@ -26,7 +27,6 @@ class Download:
 Ask = Callable[[Download], bool]
 SMALL = Download("facebook/dinov2-small", 88_000_000, "DINOv2-S")
 BASE = Download("facebook/dinov2-base", 346_000_000, "DINOv2-B")
-BUILT_IN = "efficientnet-lite0"
 
 
 def with_chosen_backbone(options: RunOptions, note: Note, ask: Ask | None = None) -> RunOptions:

@@ -42,9 +42,9 @@ class Comparison:
     @property
     def setup(self) -> str:
         """One line: what all runs share."""
-        options = self.job.options
-        backbone = Path(options.backbone).name if Path(options.backbone).exists() else options.backbone
-        kept = "fresh views" if options.views == "fresh" else f"{options.views} kept views"
+        options, protocol = self.job.options, self.job.options.protocol
+        backbone = Path(protocol.backbone).name if Path(protocol.backbone).exists() else protocol.backbone
+        kept = "fresh views" if protocol.views == "fresh" else f"{protocol.views} kept views"
         size = f"{options.image_size} px"
         n_known = f"{self.job.collection.n_known} of {self.job.n_classes} classes known"
         return ", ".join([backbone, size, kept, f"recipe {options.recipe}", n_known])

@@ -208,9 +208,10 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     """Load the backbone, open the views and leave unreadable images out."""
     options = job.options
     runtime = open_runtime(options.device, options.protocol.precision, options.threads)
-    backbone = load_backbone(options.backbone, image_size=options.image_size, train_blocks=options.train_blocks)
+    name = options.protocol.backbone
+    backbone = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks)
     backbone = backbone.to(runtime.device)
-    display.note(f"{options.backbone} on {runtime.describe()}")
+    display.note(f"{name} on {runtime.describe()}")
     collection, rest = _parted(job)
     images = collection.images
     encoder = Encoder(backbone, runtime.device, runtime.precision, full_decode=options.protocol.decode == "full")

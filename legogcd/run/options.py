@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.fields import FieldInfo
 
 from legogcd.errors import UserError
+from legogcd.run.effort import EFFORTS, Effort, EffortName
 
 if TYPE_CHECKING:
     from legogcd.methods import Recipe
@@ -23,6 +24,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 KeptDtype = Literal["bf16", "fp16", "fp32", "int8"]
 Decode = Literal["fast", "full"]
 NearDuplicates = Literal["as-one", "apart"]
+Views = int | Literal["fresh"]
 Group = Literal["labels", "classes", "training", "backbone", "views", "machine", "engine"]
 GROUP_TITLES: dict[Group, str] = {
     "labels": "Labels and categories",
@@ -38,13 +40,15 @@ _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 class RunProtocol(NamedTuple):
-    """What a recipe brings beside its settings, wherever an option does not say otherwise."""
+    """What a recipe and an effort bring beside settings, wherever an option does not say otherwise."""
 
     held_out: float
     precision: Precision
     kept_dtype: KeptDtype
     decode: Decode
     near_duplicates: NearDuplicates
+    backbone: str = EFFORTS["normal"].backbone
+    views: Views = EFFORTS["normal"].views
 
 
 _OURS = RunProtocol(held_out=0.1, precision="auto", kept_dtype="bf16", decode="fast", near_duplicates="as-one")
@@ -166,8 +170,10 @@ class LabelOptions(Options):
 class RunOptions(Options):
     """Everything that decides what a run computes, and where.
 
-    >>> RunOptions(n_classes=12).views, RunOptions().method_name, RunOptions(recipe="cub").method_name
-    (4, 'legogcd+', 'legogcd')
+    >>> RunOptions(n_classes=12).method_name, RunOptions(recipe="cub").method_name
+    ('legogcd+', 'legogcd')
+    >>> RunOptions(effort="quick").protocol.views, RunOptions(effort="quick", views=8).protocol.views
+    (2, 8)
     """
 
     n_classes: int | Literal["auto"] | None = option(
@@ -183,7 +189,13 @@ class RunOptions(Options):
     recipe: str = option(
         "default", "`default` (ours, for photos), `paper`, or one of its data sets: cub, cifar100, ...", "training"
     )
-    epochs: int | None = option(None, "Epochs to train; default: the recipe's.", "training", ge=1)
+    effort: EffortName = option(
+        "normal",
+        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, 30 epochs, and legogcd+ settles. What "
+        "you set yourself stays. `legogcd plan` says what each costs. Not with a published recipe.",
+        "training",
+    )
+    epochs: int | None = option(None, "Epochs to train; default: as --effort says, or the recipe's.", "training", ge=1)
     start: Literal["random", "kmeans"] | None = option(
         None, "Where prototypes start: random is the paper's; default: the recipe's.", "training"
     )
@@ -212,18 +224,22 @@ class RunOptions(Options):
         ge=2,
     )
     seed: int = option(0, "Same seed, same machine, same bytes.", "training")
-    backbone: str = option(
-        "efficientnet-lite0",
+    backbone: str | None = option(
+        None,
         "A name from `legogcd backbones`, a Hugging Face id, a model folder or a DINO .pth file; `auto` takes DINOv2 "
-        "where it is on this machine, and asks before it downloads anything.",
+        "where it is on this machine, and asks before it downloads anything. Default: efficientnet-lite0, or as "
+        "--effort says.",
         "backbone",
     )
     image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone", ge=1, le=4096)
     train_blocks: int = option(
         1, "Train the last N blocks; 1 is the paper's choice and by far the fastest.", "backbone", ge=1
     )
-    views: int | Literal["fresh"] = option(
-        4, "Random views kept of each image (2 or more), or `fresh` to encode anew every epoch (slow).", "views"
+    views: Views | None = option(
+        None,
+        "Random views kept of each image (2 or more), or `fresh` to encode anew every epoch (slow). Default: 4, or as "
+        "--effort says.",
+        "views",
     )
     cache: Path | None = option(None, "Where kept views live; default: your cache folder.", "views", recorded=False)
     disk_budget: int | None = option(
@@ -282,7 +298,7 @@ class RunOptions(Options):
     @classmethod
     def _two_views_or_fresh(cls, given: Any) -> Any:
         count = int(given) if isinstance(given, str) and given.isdecimal() else given
-        if count != "fresh" and not (isinstance(count, int) and count >= 2):
+        if count not in ("fresh", None) and not (isinstance(count, int) and count >= 2):
             raise ValueError("expected a number from 2 up, or fresh")
         return count
 
@@ -319,9 +335,19 @@ class RunOptions(Options):
         return self.method or default_method(self.recipe)
 
     @property
+    def brought(self) -> Effort:
+        """What the effort brings; one that is not the usual is refused with a published recipe."""
+        if self.effort != "normal" and self.recipe != "default":
+            raise UserError(f"effort {self.effort} goes with our recipe only; recipe {self.recipe} trains as published")
+        return EFFORTS[self.effort]
+
+    @property
     def protocol(self) -> RunProtocol:
-        """What was set, and where nothing was, what the recipe brings: ours, or the published protocol."""
-        brought = _OURS if self.recipe == "default" else _PUBLISHED
+        """What was set, and where nothing was, what recipe and effort bring: ours, or the published protocol."""
+        effort = self.brought
+        brought = (_OURS if self.recipe == "default" else _PUBLISHED)._replace(
+            backbone=effort.backbone, views=effort.views
+        )
         given = {name: getattr(self, name) for name in brought._fields}
         return brought._replace(**{name: value for name, value in given.items() if value is not None})
 
@@ -337,8 +363,8 @@ class RunOptions(Options):
         protocol = self.protocol
         changed = self.settings | {name: value for name in ("epochs", "start") if (value := getattr(self, name))}
         found = {
-            f"{self.views} kept views of each image instead of fresh ones": self.views != "fresh",
-            f"backbone {self.backbone} instead of DINO ViT-B/16": self.backbone not in _DINO,
+            f"{protocol.views} kept views of each image instead of fresh ones": protocol.views != "fresh",
+            f"backbone {protocol.backbone} instead of DINO ViT-B/16": protocol.backbone not in _DINO,
             f"{self.image_size} px instead of {_PUBLISHED_SIZE}": self.image_size != _PUBLISHED_SIZE,
             f"{self.train_blocks} blocks trained instead of the last one": self.train_blocks != 1,
             f"{protocol.held_out:g} of the labels held out": protocol.held_out > 0,
@@ -352,18 +378,24 @@ class RunOptions(Options):
 
     def chosen_recipe(self) -> "Recipe":
         """The recipe by its name, for the method and the backbone, with what was changed."""
-        from legogcd.methods import choose_recipe
+        from legogcd.methods import choose_recipe, method_entry
 
+        has = method_entry(self.method_name).recipe.model_fields
+        brought = {name: value for name, value in self.brought.settings.items() if name in has}
         single = {"epochs": self.epochs, "start": self.start}
         changed = self.settings | {name: value for name, value in single.items() if value is not None}
-        return choose_recipe(self.recipe, self.method_name, self.backbone, changed)
+        recipe = choose_recipe(self.recipe, self.method_name, self.protocol.backbone, brought | changed)
+        if self.effort != "normal" and not recipe.epochs:
+            raise UserError(f"effort {self.effort}: {self.method_name} trains nothing, so no effort changes it")
+        return recipe
 
     def view_storage(self) -> "ViewStorage":
         """How views are kept."""
         from legogcd.vision.views.opening import ViewStorage
 
         by_content = self.recognize == "content"
-        return ViewStorage(self.views, self.cache, self.disk_budget, self.protocol.kept_dtype, by_content=by_content)
+        views, kept_dtype = self.protocol.views, self.protocol.kept_dtype
+        return ViewStorage(views, self.cache, self.disk_budget, kept_dtype, by_content=by_content)
 
     def recorded(self) -> dict[str, Any]:
         """What config.json keeps of the options, as JSON."""

@@ -38,7 +38,7 @@ def unpack(packed: PackedModel, config: RunConfig, device: str = "auto", backbon
     """The model again: its backbone is loaded by name, and must be the one it was trained on."""
     options, protocol = config.options, config.options.protocol
     runtime = open_runtime(device, "auto" if protocol.precision == "bf16" else protocol.precision)
-    name = backbone or options.backbone
+    name = backbone or protocol.backbone
     loaded = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks).to(runtime.device)
     if loaded.fingerprint() != packed.weights:
         raise UserError(f"the weights of {name} are not those the model was trained on; set_params(backbone=...)")

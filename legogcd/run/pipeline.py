@@ -198,7 +198,7 @@ def _begin(out: Path, prepared: Prepared, resume: bool) -> None:
     write_copies(out, prepared.collection.images.names, prepared.copies)
     if not begun:
         write_config(out, config)
-    remember_root(out, config.images.root, config.options.backbone)
+    remember_root(out, config.images.root, config.options.protocol.backbone)
 
 
 def _finish(out: Path, outcome: Outcome) -> None:
@@ -212,7 +212,7 @@ def save_run(outcome: Outcome, out: Path) -> None:
     """Write the run folder of an outcome that was computed without one."""
     out.mkdir(parents=True, exist_ok=True)
     write_config(out, outcome.config)
-    remember_root(out, outcome.config.images.root, outcome.config.options.backbone)
+    remember_root(out, outcome.config.images.root, outcome.config.options.protocol.backbone)
     journal = Journal(out)
     for metrics in outcome.metrics:
         journal.add(metrics)

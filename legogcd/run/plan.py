@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from legogcd.clustering import starts_for
 from legogcd.collection import UNLABELLED, Collection, images_at
 from legogcd.display import Quiet
 from legogcd.errors import UserError
+from legogcd.run.effort import EFFORTS
 from legogcd.run.job import Job, Prepared, prepare
 from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
 from legogcd.training.draw import MOST_CLUSTERED
-from legogcd.training.loop import LabelledViews, train
+from legogcd.training.loop import LabelledViews, train_epoch
 from legogcd.training.optimizer import build_optimizer
 from legogcd.vision.features import EVALUATION_BATCH
 from legogcd.vision.views.encode import Encoder
@@ -44,6 +45,7 @@ class Plan:
     encode: float
     start: float
     step: float
+    settling: float
     evaluation: float
     disk: int
     memory: int
@@ -51,8 +53,8 @@ class Plan:
 
     @property
     def train(self) -> float:
-        """Seconds from kept views to a result: the prototypes' start, all steps, the last look at every image."""
-        return self.start + self.epochs * self.steps * self.step + self.evaluation
+        """Seconds from kept views to a result: where prototypes start and settle, all steps, a last look at all."""
+        return self.start + self.epochs * self.steps * self.step + self.settling + self.evaluation
 
     @property
     def total(self) -> float:
@@ -85,12 +87,39 @@ def assumed_job(images: Path, options: RunOptions) -> Job:
     return Job(Collection(found, labels, known), options.changed(n_classes=n_classes))
 
 
-def plan(job: Job, display: Quiet | None = None) -> Plan:
+def plans(job: Job, display: Quiet | None = None) -> dict[str, Plan]:
+    """The plan of each effort, the job's own measured first; of that alone where its recipe or method has no other."""
+    display, own = display or Quiet(), job.options.effort
+    if job.options.recipe != "default" or not job.recipe.epochs:
+        return {own: plan(job, display)}
+    found = {own: plan(job, display)}
+    measured = {job.options.protocol.backbone: found[own]}
+    for effort in (name for name in EFFORTS if name != own):
+        other = job.changed(effort=effort)
+        backbone = other.options.protocol.backbone
+        display.note(f"the same with --effort {effort}")
+        found[effort] = plan(other, like=measured.get(backbone))
+        measured.setdefault(backbone, found[effort])
+    return {effort: found[effort] for effort in EFFORTS}
+
+
+def effort_lines(found: Mapping[str, Plan]) -> list[str]:
+    """For people who may choose: one line for each effort."""
+    if len(found) < 2:
+        return []
+    return [
+        f"{effort:<10} {human_seconds(each.total)}, {human_bytes(each.disk)} of disk with --effort {effort}"
+        for effort, each in found.items()
+    ]
+
+
+def plan(job: Job, display: Quiet | None = None, like: Plan | None = None) -> Plan:
     """Measure what the job's parts take with a sample of its images, and add up what the whole will.
 
-    Scoring after every epoch and the report come on top.
+    Scoring after every epoch and the report come on top. Training is taken from ``like``, a plan for the same images,
+    method and backbone, where there is one.
     """
-    display, count, views = display or Quiet(), len(job.collection), job.options.views
+    display, count, views = display or Quiet(), len(job.collection), job.options.protocol.views
     storage = job.options.view_storage()
     if views == "fresh":
         raise UserError("only runs with kept views can be planned; --views fresh encodes everything anew each epoch")
@@ -100,10 +129,13 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         display.note("encoding a few images")
         prepared, per_image = _encode_some(job, Path(folder))
-        display.note("training on them")
-        step, evaluation, memory = _train_some(prepared, count)
+        if like is None:
+            display.note("training on them")
+            step, evaluation, memory = _train_some(prepared, count)
+        else:
+            step, evaluation, memory = like.step, like.evaluation / count, like.memory
     backbone, runtime = prepared.backbone, prepared.runtime
-    start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
+    start, settling = _group_some(job, backbone.dim)
     encoder = Encoder(backbone, runtime.device, runtime.precision, job.options.protocol.decode == "full")
     request = ViewRequest(encoder, job.collection.images, views, storage.seed, storage.dtype, storage.by_content)
     kept = find_kept(request, storage.folder, display.warn) is not None
@@ -117,9 +149,10 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         encode=0.0 if kept else count * per_image,
         start=start + (count * evaluation if start else 0.0),
         step=step,
+        settling=settling + (count * (1 + views) * evaluation if settling else 0.0),
         evaluation=count * evaluation,
         disk=request.size_on_disk,
-        memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
+        memory=memory,
         kept=kept,
     )
 
@@ -142,7 +175,7 @@ def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
 
 
 def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
-    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory the process then holds."""
+    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory all of it will hold."""
     job, recipe = prepared.job, prepared.job.recipe
     method = prepared.model().method
     places = torch.arange(_STEPS * min(recipe.batch_size, n_images)) % len(prepared.rows)
@@ -151,16 +184,17 @@ def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
     views = LabelledViews(prepared.opened.source, prepared.rows[places], labels)
     step = 0.0
     if recipe.epochs:
-        one = recipe.with_settings({"epochs": 1, "start": "random"})
-        optimizer = build_optimizer(learner.tail, method, one)
-        step = _typical(lambda: train(learner, views, optimizer, one, seed=0)) / _STEPS
+        optimizer = build_optimizer(learner.tail, method, recipe)
+        step = _typical(lambda: train_epoch(learner, views, optimizer, recipe, seed=0, epoch=0)) / _STEPS
     evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
     evaluation = _typical(lambda: list(learner.evaluation_features(views, evaluated))) / len(evaluated)
-    return step, evaluation, own_memory()
+    return step, evaluation, own_memory() + 4 * min(n_images, MOST_CLUSTERED) * prepared.backbone.dim
 
 
-def _start_some(job: Job, dim: int) -> float:
-    """Seconds that finding a start for the prototypes takes, from a smaller search among random directions."""
+def _group_some(job: Job, dim: int) -> tuple[float, float]:
+    """Seconds in which prototypes find where to start and where to settle, from a smaller search in random features."""
+    if job.recipe.start != "kmeans" or not job.recipe.epochs:
+        return 0.0, 0.0
     whole = min(len(job.collection), MOST_CLUSTERED)
     part = min(whole, _CLUSTERED)
     random = np.random.default_rng(0)
@@ -169,18 +203,19 @@ def _start_some(job: Job, dim: int) -> float:
     classes = np.arange(part) % job.n_classes
     labels = np.where((np.arange(part) // job.n_classes % 2 == 0) & (classes < job.collection.n_known), classes, -1)
     method = job.build_method(dim)
-    began = time.perf_counter()
-    method.start(features, labels, 0)
     share = part * starts_for(part, job.n_classes) / (whole * starts_for(whole, job.n_classes))
-    return (time.perf_counter() - began) / share
+    start = _seconds(lambda: method.start(features, labels, 0)) / share
+    settles = method.settles(len(job.collection))
+    return start, _seconds(lambda: method.finish(features, labels, 0)) * whole / part if settles else 0.0
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def _typical(work: Callable[[], object], times: int = 3) -> float:
     """Seconds of the middle one of some tries after a first one, which is slow."""
     work()
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - began)
-    return sorted(seconds)[len(seconds) // 2]
+    return sorted(_seconds(work) for _ in range(times))[times // 2]

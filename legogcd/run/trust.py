@@ -85,7 +85,7 @@ def _noted_root(run: Path, config: RunConfig) -> Path:
 
 def trusted_backbone(run: Path, config: RunConfig, given: str | None) -> str:
     """The backbone of a run: what the user gives, a name, or the file or folder a run made here was trained with."""
-    name = config.options.backbone
+    name = config.options.protocol.backbone
     if given is not None:
         return given
     if not _is_on_disk(name) or any(entry["backbone"] == name for entry in _notes(run)):

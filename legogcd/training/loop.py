@@ -134,16 +134,16 @@ def train(
     ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it. A method that
     trains nothing has one entry, of epoch 0.
     """
-    tail, method, compute, processes = learner.tail, learner.method, learner.compute, learner.processes
-    by_rows = method.row_by_row()
+    method, processes = learner.method, learner.processes
+    settles = method.settles(len(views.labels))
     if recipe.epochs and min(recipe.batch_size, len(views.labels)) < processes.count:
         raise UserError(f"{processes.count} processes cannot share a batch of {recipe.batch_size}; start fewer of them")
 
     def after(metrics: Metrics) -> None:
         ready = method.predicts_while_training
-        if metrics["epoch"] == recipe.epochs and (method.settles or not ready):
+        if metrics["epoch"] == recipe.epochs and (settles or not ready):
             chosen = clustering_images(views.labels.numpy(), seed)
-            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed, averaged=method.settles)
+            learner.settle(method.finish, views, chosen, views.labels.numpy(), seed, averaged=settles)
             ready = True
         if score is not None and ready:
             metrics |= score(learner.predict(views))
@@ -152,28 +152,37 @@ def train(
     if recipe.epochs == 0:
         after(EpochLog(-1).metrics())
     for epoch in range(first_epoch, recipe.epochs):
-        method.before_epoch(epoch, lambda: learner.evaluation_features(views), views.labels)
-        tail.train()
-        method.train()
-        set_rate(optimizer, rate_at(recipe, epoch))
-        generator = epoch_generator(seed, epoch)
-        log = EpochLog(epoch)
-        with processes.by_rows(by_rows):
-            for batch, state in views.pairs(recipe, generator, compute.device, processes):
-                labels = views.labels[batch].to(compute.device)
-                with compute.autocast():
-                    own = tail(state).unflatten(0, (2, -1))  # [2, this process's part of B, D]
-                    pair = processes.whole(own, len(batch))  # [2, B, D]
-                    step = method.step(pair, labels, epoch, batch.to(compute.device))
-                optimizer.zero_grad(set_to_none=True)
-                compute.backward(step.loss)
-                processes.add_gradients([tail, *by_rows])
-                optimizer.step()
-                method.after_step()
-                log.add(step)
-        log.check_finite(recipe.learning_rate)
-        processes.share(tail, method)  # the same but for rounding that differs between machines
-        after(log.metrics())
+        after(train_epoch(learner, views, optimizer, recipe, seed, epoch))
+
+
+def train_epoch(
+    learner: Learner, views: LabelledViews, optimizer: torch.optim.Optimizer, recipe: Recipe, seed: int, epoch: int
+) -> Metrics:
+    """One epoch of steps; nothing is finished and nothing is scored."""
+    tail, method, compute, processes = learner.tail, learner.method, learner.compute, learner.processes
+    by_rows = method.row_by_row()
+    method.before_epoch(epoch, lambda: learner.evaluation_features(views), views.labels)
+    tail.train()
+    method.train()
+    set_rate(optimizer, rate_at(recipe, epoch))
+    generator = epoch_generator(seed, epoch)
+    log = EpochLog(epoch)
+    with processes.by_rows(by_rows):
+        for batch, state in views.pairs(recipe, generator, compute.device, processes):
+            labels = views.labels[batch].to(compute.device)
+            with compute.autocast():
+                own = tail(state).unflatten(0, (2, -1))  # [2, this process's part of B, D]
+                pair = processes.whole(own, len(batch))  # [2, B, D]
+                step = method.step(pair, labels, epoch, batch.to(compute.device))
+            optimizer.zero_grad(set_to_none=True)
+            compute.backward(step.loss)
+            processes.add_gradients([tail, *by_rows])
+            optimizer.step()
+            method.after_step()
+            log.add(step)
+    log.check_finite(recipe.learning_rate)
+    processes.share(tail, method)  # the same but for rounding that differs between machines
+    return log.metrics()
 
 
 class DivergedError(UserError):

@@ -92,6 +92,11 @@ REFUSED = {
     f"{SORT} --method kmeans:prior": "kmeans takes no extra bricks",
     f"{SORT} --method legogcd+:prior": "prior is in it already",
     f"{SORT} --recipe cubs": "unknown recipe 'cubs'; there are: default",
+    f"{SORT} --effort some": "'some' is not one of",
+    f"{SORT} --effort quick --recipe cub": "effort quick goes with our recipe only; recipe cub trains as published",
+    f"{SORT} --effort thorough --method kmeans": "effort thorough: kmeans trains nothing",
+    "plan {images} --effort thorough --recipe paper": "effort thorough goes with our recipe only",
+    f"{COMPARE} --effort quick --recipe paper": "effort quick goes with our recipe only",
     f"{SORT} --set bta=1": "unknown setting 'bta'; there are: batch_size",
     f"{SORT} --set beta=-1": "setting beta = '-1': input should be great",
     f"{SORT} --set beta=much": "setting beta = 'much': input should be a ",
@@ -281,7 +286,8 @@ class TestBackboneAuto:
         assert (fetched, "downloads 88 MB" in said[0]) == ([], True)
         assert with_chosen_backbone(options, said.append, lambda _: True).backbone == SMALL.name
         assert fetched == [SMALL.name]
-        assert with_chosen_backbone(RunOptions(), said.append, lambda _: True).backbone == "efficientnet-lite0"
+        usual = with_chosen_backbone(RunOptions(), said.append, lambda _: True)
+        assert usual.protocol.backbone == "efficientnet-lite0"
 
     def test_the_question_is_asked_once_and_only_at_a_terminal(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

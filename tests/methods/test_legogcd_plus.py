@@ -112,10 +112,25 @@ def test_it_settles_where_classes_are_among_trained_features() -> None:
     trained, labels, classes = sample(5, nuisance=0.2)  # training has told pose from kind
     recipe = LegoGCDPlusRecipe(whitened_dim=5, settle=True, **SMALL)
     method = build_method("legogcd+", dim=12, n_classes=6, n_known=3, recipe=recipe)
-    assert method.settles
+    assert method.settles(1_000_000)
     method.start(sample(5, nuisance=0.5)[0], labels, seed=0)
     method.finish(trained, labels, seed=0)
     predicted = method.logits(torch.from_numpy(trained)).argmax(1).numpy()
     assert clustering_accuracy(classes, predicted, n_known=3).all == 1
-    assert not build_method("legogcd+", 12, 6, 3, recipe.with_settings({"settle": False})).settles
-    assert not build_method("legogcd+", 12, 6, 3, recipe.with_settings({"start": "random"})).settles
+    assert not build_method("legogcd+", 12, 6, 3, recipe.with_settings({"start": "random"})).settles(1)
+    assert not build_method("legogcd+", 12, 6, 3, recipe.with_settings({"whitened_dim": 0})).settles(1)
+
+
+@pytest.mark.parametrize(("settle", "few", "many"), [(None, True, False), (True, True, True), (False, False, False)])
+def test_it_settles_by_itself_where_there_are_more_classes_than_images_of_one(settle, few, many) -> None:
+    method = build_method("legogcd+", 12, 6, 3, LegoGCDPlusRecipe(whitened_dim=5, settle=settle, **SMALL))
+    assert (method.settles(35), method.settles(36)) == (few, many)
+
+
+def test_images_that_training_made_alike_leave_the_prototypes_where_they_are() -> None:
+    features, labels, _ = sample(5)
+    method = build_method("legogcd+", 12, 6, 3, LegoGCDPlusRecipe(whitened_dim=5, settle=True, **SMALL))
+    method.start(features, labels, seed=0)
+    before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
+    method.finish(np.ones_like(features), labels, seed=0)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in method.state_dict().items())

@@ -10,7 +10,8 @@ from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run import Job, RunOptions, prepare
-from legogcd.run.plan import Plan, plan
+from legogcd.run import plan as plan_module
+from legogcd.run.plan import Plan, effort_lines, plan, plans
 
 
 @pytest.fixture
@@ -60,6 +61,14 @@ def test_views_that_are_kept_cost_nothing(job: Job) -> None:
     assert "kept already" in planned.lines()[0]
 
 
+@pytest.mark.parametrize("settle", [True, False])
+def test_settling_is_planned_also_with_more_classes_than_images_are_looked_at(job: Job, settle: bool) -> None:
+    ours = job.changed(recipe="default", n_classes=20, settings=job.options.settings | {"settle": settle})
+    planned = plan(ours)
+    assert (planned.settling > 0) == settle
+    assert planned.train >= planned.start + planned.settling + 21 * planned.step
+
+
 def test_a_method_that_trains_nothing_has_no_steps(job: Job) -> None:
     planned = plan(job.changed(method="kmeans", settings={}, epochs=None, start=None))
     assert planned.epochs == 0
@@ -71,6 +80,27 @@ def test_fresh_views_cannot_be_planned(job: Job) -> None:
         plan(job.changed(views="fresh"))
 
 
+def test_each_effort_is_planned_and_training_is_measured_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+    train_some = plan_module._train_some
+    monkeypatch.setattr(plan_module, "_train_some", lambda *given: (measured.append(1), train_some(*given))[1])
+    found = plans(job.changed(recipe="default", effort="quick", views=None, epochs=None))
+    assert list(found) == ["quick", "normal", "thorough"]
+    assert [(each.views, each.epochs) for each in found.values()] == [(2, 5), (4, 30), (4, 30)]  # a ViT trains for 30
+    assert [each.settling > 0 for each in found.values()] == [False, False, True]
+    assert found["quick"].disk < found["normal"].disk == found["thorough"].disk
+    assert found["quick"].train < found["normal"].train
+    assert (len(measured), len({each.step for each in found.values()})) == (1, 1)  # on one backbone, which was given
+    assert [line.split()[0] for line in effort_lines(found)] == list(found)
+
+
+def test_a_published_recipe_and_a_method_without_epochs_have_no_other_effort(job: Job) -> None:
+    for alone in (job, job.changed(recipe="default", method="kmeans", settings={}, epochs=None, start=None)):
+        found = plans(alone)
+        assert list(found) == ["normal"]
+        assert effort_lines(found) == []
+
+
 def test_lines_are_readable() -> None:
     planned = Plan(
         images=5994,
@@ -80,6 +110,7 @@ def test_lines_are_readable() -> None:
         encode=7200.0,
         start=3.0,
         step=0.25,
+        settling=0.0,
         evaluation=9.0,
         disk=9_060_000_000,
         memory=1_900_000_000,
@@ -99,7 +130,10 @@ def test_the_command_needs_no_labels(
         *("--views", 2, "--cache", tmp_path / "cache", "--set", "batch_size=8"),
     )
     assert done.exit_code == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["keeping", "disk", "training", "memory", "in"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        *("keeping", "disk", "training", "memory", "in"),
+        *("quick", "normal", "thorough"),
+    ]
 
 
 @pytest.mark.parametrize(("classes", "message"), [("many", "expected a number, or auto"), (1, "at least 2")])

@@ -77,7 +77,7 @@ def test_a_method_that_settles_gets_the_mean_direction_of_all_kept_views(
     tiny_vit: Path, pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, given = kept_views(tiny_vit, pictures, tmp_path / "cache"), []
-    monkeypatch.setattr(Parametric, "settles", property(lambda _: True))
+    monkeypatch.setattr(Parametric, "settles", lambda _, n_images: True)
     monkeypatch.setattr(Parametric, "finish", lambda _, features, labels, seed: given.append((features, labels)))
     learner, _ = trained(source, tiny_vit, pictures)
     ((features, labels),) = given  # once, after the last epoch

@@ -11,6 +11,11 @@ from legogcd.errors import UserError
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+
+class TooFewPointsError(UserError):
+    """More clusters were asked for than there are different points."""
+
+
 CHUNK_CELLS = 1 << 18  # cells of a table made a chunk of rows at a time: 1 MB, which stays in a core's cache
 
 
@@ -34,7 +39,7 @@ def check_enough(points: Floats, wanted: int, what: str, rows: Ints | None = Non
             return
         seen.add((points[row] + 0.0).tobytes())  # adding zero makes -0.0 and 0.0 the same bytes
     if len(seen) < wanted:
-        raise UserError(f"{wanted} {what} were asked for, but there are only {len(seen)} different points")
+        raise TooFewPointsError(f"{wanted} {what} were asked for, but there are only {len(seen)} different points")
 
 
 def chunks(n_rows: int, width: int) -> Iterator[slice]:

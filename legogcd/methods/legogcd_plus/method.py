@@ -1,12 +1,14 @@
 """legogcd+: LegoGCD among whitened features, views distilled from their average, and an estimated class prior."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from legogcd.bricks import PriorAlignment
+from legogcd.clustering.kmeans.points import TooFewPointsError
 from legogcd.methods.legogcd_plus.known_share import known_share
 from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
@@ -23,8 +25,8 @@ class LegoGCDPlus(Parametric):
     The prototypes see features whitened by the labelled images (`Whitening`). Self-distillation is that of the views'
     average (`ConsensusDistillation`), mean entropy that from an estimated prior (`PriorAlignment`). Both the prior and
     the k-means start know how many of the unlabelled images are surely of known classes (`known_share`). The start goes
-    on by exchanging single points (`Exchange`); if asked to, the prototypes end where the same finds classes among
-    trained features (`settled_centers`).
+    on by exchanging single points (`Exchange`); where classes are many and small, the prototypes end where the same
+    finds classes among trained features (`settled_centers`).
 
     >>> from legogcd.methods import build_method
     >>> recipe = LegoGCDPlusRecipe(start="kmeans", whitened_dim=3, projector_hidden=8, projector_out=4)
@@ -59,19 +61,25 @@ class LegoGCDPlus(Parametric):
         share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
         self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
 
-    @property
-    def settles(self) -> bool:
+    def settles(self, n_images: int) -> bool:
         assert isinstance(self.recipe, LegoGCDPlusRecipe)
-        return self.recipe.settle and self.whitening is not None
+        return self.recipe.settles(n_images, len(self.prototypes.weight))
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        """Whiten the trained features anew and put the prototypes where `settled_centers` finds classes in them."""
+        """Whiten the trained features anew and put the prototypes where `settled_centers` finds classes in them.
+
+        Where training left fewer different images than there are classes, nothing is looked for.
+        """
         assert self.whitening is not None
-        found = self._sorted(features)
-        self.whitening.fit(features, labels)
+        anew = deepcopy(self.whitening)
+        anew.fit(features, labels)
         share = float(self.prior.expectation.current(torch.zeros(2))[0])  # trained labels would say too little
         k = len(self.prototypes.weight)
-        centers = settled_centers(self.whitening.of(features), labels, found, k, self.n_known, seed, share)
+        try:
+            centers = settled_centers(anew.of(features), labels, self._sorted(features), k, self.n_known, seed, share)
+        except TooFewPointsError:
+            return
+        self.whitening.load_state_dict(anew.state_dict())
         self.prototypes.start_at(torch.from_numpy(centers))
 
     @torch.no_grad()

@@ -24,8 +24,10 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         "None: max(64, 3·K)",
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
-    settle: bool = Field(
-        False, description="look for the classes once more among the trained features, averaged over all kept views"
+    settle: bool | None = Field(
+        None,
+        description="look for the classes once more among the trained features, averaged over all kept views; "
+        "None: where there are more classes than images of one class",
     )
 
     def whitened_width(self, n_classes: int) -> int:
@@ -33,6 +35,16 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         if self.start == "random":
             return 0
         return max(64, 3 * n_classes) if self.whitened_dim is None else self.whitened_dim
+
+    def settles(self, n_images: int, n_classes: int) -> bool:
+        """Whether the prototypes settle: by itself where classes are many and small, N/K < K, and never unwhitened.
+
+        >>> recipe = LegoGCDPlusRecipe(start="kmeans")
+        >>> recipe.settles(n_images=3055, n_classes=102), recipe.settles(n_images=1480, n_classes=37)
+        (True, False)
+        """
+        wanted = n_images < n_classes**2 if self.settle is None else self.settle
+        return wanted and self.whitened_width(n_classes) > 0
 
 
 def legogcd_plus_terms(recipe: ParametricRecipe) -> dict[str, Term]:

@@ -153,8 +153,8 @@ def _dataset(config: RunConfig, folder: Path) -> str:
 
 def _settings(config: RunConfig) -> dict[str, Any]:
     """What may differ between runs of one method: its recipe, and what the images were looked at with."""
-    options = config.options
-    others = {"backbone": options.backbone, "kept_views": options.views, "classes": options.n_classes}
+    options, protocol = config.options, config.options.protocol
+    others = {"backbone": protocol.backbone, "kept_views": protocol.views, "classes": options.n_classes}
     others |= {"image_size": options.image_size, "train_blocks": options.train_blocks}
     return {**config.recipe, **others}
 

@@ -27,14 +27,14 @@ class Protocol:
     @property
     def setup(self) -> str:
         """One line: backbone, input, epochs, views, and which part of the images."""
-        options = self.options
+        options, protocol = self.options, self.options.protocol
         parts = [
-            options.backbone if not Path(options.backbone).exists() else Path(options.backbone).name,
+            protocol.backbone if not Path(protocol.backbone).exists() else Path(protocol.backbone).name,
             f"{options.image_size} px",
             f"{options.epochs or 200} epochs",
-            "fresh views" if options.views == "fresh" else f"{options.views} kept views",
+            "fresh views" if protocol.views == "fresh" else f"{protocol.views} kept views",
         ]
-        protocol, published = options.protocol, PUBLISHED.protocol
+        published = PUBLISHED.protocol._replace(backbone=protocol.backbone, views=protocol.views)  # said already
         parts += [f"{name} {value}" for name, value in protocol._asdict().items() if value != getattr(published, name)]
         if self.most_images is not None:
             parts.append(f"at most {self.most_images:,} images of a split")

@@ -1,0 +1,23 @@
+"""How much work a run may be, in one word: what each effort brings, wherever an option does not say otherwise."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+EffortName = Literal["quick", "normal", "thorough"]
+BUILT_IN = "efficientnet-lite0"
+
+
+class Effort(NamedTuple):
+    """A backbone, a number of kept views, and settings for the recipes that have them."""
+
+    backbone: str = BUILT_IN
+    views: int = 4
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
+EFFORTS: dict[EffortName, Effort] = {
+    "quick": Effort(views=2, settings={"epochs": 5}),
+    "normal": Effort(),
+    "thorough": Effort(backbone="lite0+lite1+lite2", settings={"epochs": 30, "settle": True}),
+}
