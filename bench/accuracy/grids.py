@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from legogcd.run.effort import EffortName
+
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to train: a method, what is changed in its recipe, and the views it sees."""
+    """One way to train: a method, what is changed in its recipe, the views it sees, and the effort."""
 
     name: str
     method: str = "legogcd"
     settings: Mapping[str, Any] = field(default_factory=dict)
     recipe: str = "default"
-    views: int | Literal["fresh"] = 4
+    views: int | Literal["fresh"] | None = None  # the effort's: 4 of a normal one
     train_blocks: int = 1
+    effort: EffortName = "normal"
 
 
 SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
@@ -81,6 +84,18 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
         Variant("SimGCD, the paper's recipe", "simgcd", {"epochs": 30}, "paper"),
+    ),
+    "hard": (
+        Variant("LegoGCD"),
+        Variant("k-means", "kmeans"),
+        Variant("semi-supervised k-means", "sskmeans"),
+        Variant("SimGCD", "simgcd"),
+        Variant("legogcd+, quick", "legogcd+", effort="quick"),
+        Variant("legogcd+", "legogcd+"),
+        Variant("legogcd+, not settled", "legogcd+", {"settle": False}),
+        Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
+        Variant("legogcd+, thorough", "legogcd+", effort="thorough"),
+        Variant("LegoGCD, the paper's recipe", settings={"epochs": 200}, recipe="paper"),
     ),
     "differences": (  # between LegoGCD's text and its released code, one at a time (docs/paper.md)
         _difference("LegoGCD, as the paper says"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from bench.accuracy.study import BACKBONE, DataSet
+from bench.accuracy.study import DataSet
 from legogcd.display import Quiet
 from legogcd.run import Job, RunOptions, prepare
 
@@ -32,7 +32,7 @@ def untrained_features(data: DataSet, cache: Path | None) -> tuple[np.ndarray, n
     """Features [N, D] at length 1 of a data set's images, the labels they have and their true classes, each [N]."""
     collection, truth = data.open()
     n_classes = truth.n_classes(collection)
-    options = RunOptions(n_classes=n_classes, backbone=BACKBONE, image_size=data.image_size, held_out=0, cache=cache)
+    options = RunOptions(n_classes=n_classes, image_size=data.image_size, held_out=0, cache=cache)
     prepared = prepare(Job(collection, options), Quiet())
     return prepared.directions(), prepared.labels, truth.encode(prepared.collection)
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.accuracy.probe import untrained_features
-from bench.accuracy.study import BACKBONE, DataSet
+from bench.accuracy.study import DataSet
 from legogcd.methods import choose_recipe
 from legogcd.methods.legogcd_plus.known_share import known_share
 from legogcd.methods.legogcd_plus.whitening import Whitening
+from legogcd.run.effort import BUILT_IN
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seeds", type=int, default=3, help="how many ways to leave labelled images out")
     options = parser.parse_args()
-    recipe = choose_recipe("default", "legogcd+", BACKBONE, {})
+    recipe = choose_recipe("default", "legogcd+", BUILT_IN, {})
     print("| | truth | found |\n|---|--:|--:|")
     for data in options.data:
         for setting in (data, replace(data, labelled=10), replace(data, labelled=10, rarer=10)):

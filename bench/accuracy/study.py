@@ -25,8 +25,6 @@ from legogcd.evaluation import forgetting, scoring
 from legogcd.evaluation.results import Result, ResultBook, settings_text
 from legogcd.run import Job, RunOptions, discover
 
-BACKBONE = "efficientnet-lite0"
-
 
 @dataclass(frozen=True)
 class DataSet:
@@ -148,15 +146,18 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def key_of(variant: Variant, data: DataSet, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    views = "fresh views" if variant.views == "fresh" else f"{variant.views} kept views"
+    chosen = run_options(variant, data, seed, options)
+    backbone, count = chosen.protocol.backbone, chosen.protocol.views
+    views = "fresh views" if count == "fresh" else f"{count} kept views"
     blocks = "" if variant.train_blocks == 1 else f", {variant.train_blocks} blocks trained"
+    effort = "" if variant.effort == "normal" else f", effort {variant.effort}"
     return {
         "dataset": data.name,
         "method": variant.method,
         "seed": seed,
-        "setup": f"{BACKBONE}, {data.image_size} px, {views}, recipe {variant.recipe}, {data.setup}{blocks}",
+        "setup": f"{backbone}, {data.image_size} px, {views}, recipe {variant.recipe}, {data.setup}{blocks}{effort}",
         "settings": settings_text(variant.settings),
-        "epochs": run_options(variant, data, seed, options).chosen_recipe().epochs,
+        "epochs": chosen.chosen_recipe().epochs,
     }
 
 
@@ -168,7 +169,7 @@ def run_options(variant: Variant, data: DataSet, seed: int, options: argparse.Na
         settings={"epochs": options.epochs, **variant.settings} if options.epochs else dict(variant.settings),
         held_out=0,
         seed=seed,
-        backbone=BACKBONE,
+        effort=variant.effort,
         image_size=data.image_size,
         train_blocks=variant.train_blocks,
         views=variant.views,
