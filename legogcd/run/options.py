@@ -25,6 +25,7 @@ KeptDtype = Literal["bf16", "fp16", "fp32", "int8"]
 Decode = Literal["fast", "full"]
 NearDuplicates = Literal["as-one", "apart"]
 Views = int | Literal["fresh"]
+Sizes = Literal["prior", "equal", "free"]
 Group = Literal["labels", "classes", "training", "backbone", "views", "machine", "engine"]
 GROUP_TITLES: dict[Group, str] = {
     "labels": "Labels and categories",
@@ -199,6 +200,12 @@ class RunOptions(Options):
     start: Literal["random", "kmeans"] | None = option(
         None, "Where prototypes start: random is the paper's; default: the recipe's.", "training"
     )
+    sizes: Sizes | None = option(
+        None,
+        "What legogcd+ expects of the categories' sizes. prior: what labels and images say; equal: all alike, which "
+        "flatters balanced benchmarks and costs where yours are not; free: nothing. Default: prior.",
+        "training",
+    )
     settings: dict[str, Any] = option(
         {}, "Change any weight, temperature or rate; may be repeated.", "training", flag="--set", metavar="NAME=VALUE"
     )
@@ -361,7 +368,7 @@ class RunOptions(Options):
         from legogcd.methods import method_entry
 
         protocol = self.protocol
-        changed = self.settings | {name: value for name in ("epochs", "start") if (value := getattr(self, name))}
+        changed = self._changed_settings()
         found = {
             f"{protocol.views} kept views of each image instead of fresh ones": protocol.views != "fresh",
             f"backbone {protocol.backbone} instead of DINO ViT-B/16": protocol.backbone not in _DINO,
@@ -382,12 +389,18 @@ class RunOptions(Options):
 
         has = method_entry(self.method_name).recipe.model_fields
         brought = {name: value for name, value in self.brought.settings.items() if name in has}
-        single = {"epochs": self.epochs, "start": self.start}
-        changed = self.settings | {name: value for name, value in single.items() if value is not None}
-        recipe = choose_recipe(self.recipe, self.method_name, self.protocol.backbone, brought | changed)
+        if self.sizes is not None and "sizes" not in has:
+            raise UserError(f"sizes {self.sizes}: {self.method_name} takes no such wish; legogcd+ does")
+        changed = brought | self._changed_settings()
+        recipe = choose_recipe(self.recipe, self.method_name, self.protocol.backbone, changed)
         if self.effort != "normal" and not recipe.epochs:
             raise UserError(f"effort {self.effort}: {self.method_name} trains nothing, so no effort changes it")
         return recipe
+
+    def _changed_settings(self) -> dict[str, Any]:
+        """What the person changes of the recipe; some settings have an option of their own."""
+        single = {"epochs": self.epochs, "start": self.start, "sizes": self.sizes}
+        return self.settings | {name: value for name, value in single.items() if value is not None}
 
     def view_storage(self) -> "ViewStorage":
         """How views are kept."""

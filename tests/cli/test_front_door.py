@@ -92,6 +92,7 @@ REFUSED = {
     f"{SORT} --method kmeans:prior": "kmeans takes no extra bricks",
     f"{SORT} --method legogcd+:prior": "prior is in it already",
     f"{SORT} --recipe cubs": "unknown recipe 'cubs'; there are: default",
+    f"{SORT} --method legogcd --sizes equal": "sizes equal: legogcd takes no such wish; legogcd+ does",
     f"{SORT} --effort some": "'some' is not one of",
     f"{SORT} --effort quick --recipe cub": "effort quick goes with our recipe only; recipe cub trains as published",
     f"{SORT} --effort thorough --method kmeans": "effort thorough: kmeans trains nothing",

@@ -97,6 +97,41 @@ def test_its_prototypes_start_where_kmeans_with_the_known_share_finds_classes() 
     assert not torch.allclose(start, untold, atol=1e-3)
 
 
+def mean_entropy(logits: np.ndarray, temperature: float) -> float:
+    """log K − H(p̄) of logits [2, B, K], in plain numpy."""
+    scaled = logits.astype(np.float64).reshape(-1, logits.shape[-1]) / temperature
+    p = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    mean = (p / p.sum(axis=1, keepdims=True)).mean(axis=0)
+    return float(np.log(len(mean)) + (mean * np.log(mean)).sum())
+
+
+@pytest.mark.parametrize("sizes", ["prior", "equal", "free"])
+def test_what_it_expects_of_the_sizes_of_classes(sizes: str) -> None:
+    points, labels = mixture(1, share=0.9, labelled=40, unlabelled=900, spread=1.0)  # which the labels tell
+    features = (points + 2).astype(np.float32)
+    recipe = LegoGCDPlusRecipe(whitened_dim=12, sizes=sizes, uniform_share=0.3, **SMALL)
+    method = build_method("legogcd+", 16, 10, 5, recipe)
+    method.start(features, labels, seed=0)
+    whitening = Whitening(16, 12)
+    whitening.fit(features, labels)
+    untold = torch.nn.functional.normalize(kmeans_centers(whitening.of(features), labels, 10, 5, 0, exchange=True))
+    start = torch.nn.functional.normalize(method.prototypes.weight.detach())
+    assert torch.allclose(start, untold, atol=1e-4) == (sizes != "prior")
+
+    views = torch.from_numpy(features[-64:]).reshape(2, 32, -1)
+    plain = mean_entropy(method.logits(views).detach().numpy(), recipe.student_temperature)
+    for epoch in (0, 1):  # what was seen before changes nothing
+        step = method.step(views, torch.from_numpy(labels[-32:]), epoch, torch.arange(32))
+        if sizes == "equal":
+            assert step.terms["mean_entropy"].item() == pytest.approx(plain, rel=1e-4)
+        elif sizes == "free":
+            assert "mean_entropy" not in step.terms
+        else:
+            assert step.terms["mean_entropy"].item() != pytest.approx(plain, rel=0.05)
+    method.finish(features, labels, seed=0)
+    assert method.prototypes.weight.isfinite().all()
+
+
 def test_without_a_whitening_it_starts_as_legogcd_does() -> None:
     features, labels, _ = sample(5)
     plain = build_method("legogcd", 12, 6, 3, ParametricRecipe(**SMALL))

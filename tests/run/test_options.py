@@ -25,6 +25,7 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
     "effort": st.sampled_from(["quick", "normal", "thorough"]),
     "epochs": st.none() | st.integers(1, 300),
     "start": st.sampled_from([None, "random", "kmeans"]),
+    "sizes": st.sampled_from([None, "prior", "equal", "free"]),
     "settings": st.dictionaries(st.sampled_from(["beta", "threshold"]), st.sampled_from(["1", "0.5"])),
     "held_out": st.floats(0, 0.9),
     "near_duplicates": st.sampled_from(["as-one", "apart"]),

@@ -44,10 +44,10 @@ class LegoGCDPlus(Parametric):
         self.whitening = whitening
 
     @property
-    def prior(self) -> PriorAlignment:
-        """The brick that holds the mean prediction to the estimated prior."""
-        brick = self.bricks["mean_entropy"]
-        assert isinstance(brick, PriorAlignment)
+    def prior(self) -> PriorAlignment | None:
+        """The brick that holds the mean prediction to a prior; none where sizes are free."""
+        brick = dict(self.named_bricks()).get("mean_entropy")
+        assert brick is None or isinstance(brick, PriorAlignment)
         return brick
 
     def seen(self, features: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class LegoGCDPlus(Parametric):
         if self.whitening is None:
             super().start(features, labels, seed)
             return
-        share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
+        share = self._expect(self.whitening.fit(features, labels), labels, seed)
         self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
 
     def settles(self, n_images: int) -> bool:
@@ -73,7 +73,8 @@ class LegoGCDPlus(Parametric):
         assert self.whitening is not None
         anew = deepcopy(self.whitening)
         anew.fit(features, labels)
-        share = float(self.prior.expectation.current(torch.zeros(2))[0])  # trained labels would say too little
+        expected = self.prior.expectation.current(torch.zeros(2)) if self.prior else torch.zeros(2)
+        share = float(expected[0])  # as it was found at the start: trained labels would say too little
         k = len(self.prototypes.weight)
         try:
             centers = settled_centers(anew.of(features), labels, self._sorted(features), k, self.n_known, seed, share)
@@ -89,9 +90,14 @@ class LegoGCDPlus(Parametric):
         parts = torch.split(torch.from_numpy(features), 4096)
         return np.concatenate([self.logits(part.to(device)).argmax(-1).cpu().numpy() for part in parts])
 
-    def _expect(self, found: float | None, labels: np.ndarray) -> float:
-        """Tell the prior which share of the unlabelled images is surely of known classes; 0 where none was found."""
-        if found is None:
+    def _expect(self, points: np.ndarray, labels: np.ndarray, seed: int) -> float:
+        """Tell the prior which share of the unlabelled images is surely of known classes; 0 where none was found.
+
+        Nobody is told, and none is looked for, where the sizes of classes are to be equal or free.
+        """
+        assert isinstance(self.recipe, LegoGCDPlusRecipe)
+        found = known_share(points, labels, seed) if self.recipe.sizes == "prior" else None
+        if found is None or self.prior is None:
             return 0.0
         every_class_known = self.n_known == len(self.prototypes.weight)
         share = 1.0 if every_class_known else max(0.0, found - _CAUTION)

@@ -1,5 +1,7 @@
 """legogcd+: LegoGCD among whitened features, views distilled from their average, and an estimated class prior."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from legogcd.methods.plug_in import PLUG_INS
@@ -23,7 +25,12 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
         "None: max(64, 3·K)",
     )
-    uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform")
+    sizes: Literal["prior", "equal", "free"] = Field(
+        "prior",
+        description="what is expected of the classes' sizes; prior: what labels and images say; equal: all alike; "
+        "free: nothing",
+    )
+    uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform, where there is one")
     settle: bool | None = Field(
         None,
         description="look for the classes once more among the trained features, averaged over all kept views; "
@@ -48,12 +55,16 @@ class LegoGCDPlusRecipe(ParametricRecipe):
 
 
 def legogcd_plus_terms(recipe: ParametricRecipe) -> dict[str, Term]:
-    """LegoGCD's terms with the bricks ``consensus`` and ``prior`` in it."""
+    """LegoGCD's terms with the bricks ``consensus`` and ``prior`` in it, or without a prior where sizes are free."""
     assert isinstance(recipe, LegoGCDPlusRecipe)
     terms = legogcd_terms(recipe)
     distillation, entropy = terms["self_distillation"], terms["mean_entropy"]
     terms["self_distillation"] = distillation.exchanged(PLUG_INS["consensus"])
-    terms["mean_entropy"] = entropy.exchanged(PLUG_INS["prior"], uniform_share=recipe.uniform_share)
+    if recipe.sizes == "free":
+        del terms["mean_entropy"]
+    else:
+        uniform_share = 1.0 if recipe.sizes == "equal" else recipe.uniform_share
+        terms["mean_entropy"] = entropy.exchanged(PLUG_INS["prior"], uniform_share=uniform_share)
     return terms
 
 
