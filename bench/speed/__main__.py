@@ -88,13 +88,14 @@ def _default_step(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _busy(options: argparse.Namespace) -> dict[str, Any]:
-    figures = busy.measure(3, options.threads)
+    figures = busy.measure(2, options.threads)
     busy.report(figures)
     return figures
 
 
 def _runtimes(options: argparse.Namespace) -> dict[str, Any]:
-    figures = runtimes.measure(15, None)
+    own = runtimes.read_options(["--threads", str(options.threads), "--clock", options.clock])
+    figures = runtimes.measure(own)
     runtimes.report(figures)
     return figures
 

@@ -1,10 +1,10 @@
-"""The default trunk against ONNX Runtime and OpenVINO: ``python -m bench.speed.runtimes --images photos``.
+"""The default trunk against ONNX Runtime and OpenVINO: ``python -m bench.speed.runtimes [--images photos]``.
 
 The same network (EfficientNet-Lite0 up to the kept map, float32, 224 pixels), each contender a process of its own, by
 turns. A turn is four calls of 16 views for each of ``--threads``; each thread runs the network by itself, on one core,
 which is how ours encodes. "Shared" is what somebody does who does not think about threads: one call after the other
-that takes all cores. Plain is the package's own network in PyTorch. With ``--images`` a turn is timed once more with
-what comes before it: the same reading, resizing and cropping of JPEG files for everyone. Needs
+that takes all cores. Plain is the package's own network in PyTorch. A turn is timed once more with what comes before
+it: the same reading, resizing and cropping of JPEG files, made-up ones or your own, for everyone. Needs
 ``pip install onnx onnxruntime openvino``.
 """
 
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bench.speed.command import made_up
 from bench.speed.contest import Contender, answer, by_turns, compared, said
 
 VIEWS, CALLS, SIDE = 16, 4, 224
@@ -36,21 +37,22 @@ def main() -> None:
     report(measure(options))
 
 
-def read_options() -> argparse.Namespace:
+def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.speed.runtimes", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--images", type=Path, help="a folder of JPEG files: decoding is timed with them")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--images", type=Path, help="a folder of JPEG files; made-up ones otherwise")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     ways = [*NETWORKS, *(name + SHARED for name in SHARING if options.threads > 1)]
-    names = [way + part for part in (["", FILES] if options.images else [""]) for way in ways]
-    given = ["--threads", options.threads, *(["--images", options.images] if options.images else [])]
-    rounds = by_turns({name: Contender("bench.speed.runtimes", name, given) for name in names}, options.repeats)
+    names = [way + part for part in ("", FILES) for way in ways]
+    with tempfile.TemporaryDirectory() as folder:
+        given = ["--threads", options.threads, "--images", options.images or made_up(Path(folder))]
+        rounds = by_turns({name: Contender("bench.speed.runtimes", name, given) for name in names}, options.repeats)
     ratios = {name: (name, "ours" + (FILES if name.endswith(FILES) else "")) for name in names}
     found = {"threads": options.threads, "clock": options.clock, "load": os.getloadavg()[0], "differ": differences()}
     return found | compared(rounds, options.clock, ratios)
