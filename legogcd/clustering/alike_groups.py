@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from legogcd.clustering.kmeans.points import chunks
+
 ONE_SPREAD = 0.65  # distance of centers, in widths of the groups, below which two look like one
 _FEWEST = 3  # images in a group that has a width
 
@@ -19,7 +21,9 @@ def alike_groups(
     np.add.at(sums, group, units)
     sizes = np.bincount(group, minlength=n_groups)
     middle = sums / np.maximum(sizes, 1)[:, None]
-    squared = ((units - middle[group]) ** 2).sum(1)
+    squared = np.empty(len(units))
+    for rows in chunks(*units.shape):
+        squared[rows] = ((units[rows] - middle[group[rows]]) ** 2).sum(1)
     width = np.sqrt(np.bincount(group, squared, minlength=n_groups) / np.maximum(sizes, 1))
     found = []
     for first in range(n_groups):
