@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from legogcd.allocator import give_back
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import DRAWS, clustering_images, epoch_generator
@@ -108,8 +109,11 @@ class Learner:
         """Let the method decide, once for all processes, from features and labels of the chosen images."""
         found = self.averaged_features(views, chosen) if averaged else self.features(views, chosen)
         if self.processes.first:
+            give_back()
             decide(found, labels[chosen], seed)
         self.processes.share(self.method)
+        del found
+        give_back()
 
     @torch.no_grad()
     def predict(self, views: LabelledViews) -> np.ndarray:

@@ -6,6 +6,7 @@ import torch
 from test_known_share import mixture
 from test_whitening import sample
 
+from legogcd.clustering import directions
 from legogcd.errors import UserError
 from legogcd.evaluation import clustering_accuracy
 from legogcd.methods import ParametricRecipe, build_method, choose_recipe, default_recipe
@@ -89,7 +90,7 @@ def test_its_prototypes_start_where_kmeans_with_the_known_share_finds_classes() 
     start = torch.nn.functional.normalize(method.prototypes.weight.detach(), dim=-1)
     told, untold = (
         torch.nn.functional.normalize(
-            kmeans_centers(whitening.of(features), labels, 10, 5, 0, known_share, exchange=True), dim=-1
+            kmeans_centers(directions(whitening.of(features)), labels, 10, 5, 0, known_share, exchange=True), dim=-1
         )
         for known_share in (share, 0.0)
     )

@@ -6,8 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from legogcd.allocator import give_back
 from legogcd.bricks import PriorAlignment
-from legogcd.methods.legogcd_plus.known_share import known_share
+from legogcd.clustering import directions
+from legogcd.methods.legogcd_plus.known_share import looked_at, share_among
 from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
 from legogcd.methods.parametric import Parametric
@@ -56,8 +58,17 @@ class LegoGCDPlus(Parametric):
         if self.whitening is None:
             super().start(features, labels, seed)
             return
-        share = self._expect(known_share(self.whitening.fit(features, labels), labels, seed), labels)
-        self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
+        random = np.random.default_rng(seed)
+        rows = looked_at(labels, random)
+        looked = self.whitening.fit(features, labels, rows)
+        give_back()
+        share = self._expect(share_among(looked, labels[rows], random), labels)
+        del looked
+        give_back()
+        seen = self.whitening.of(features)
+        directions(seen, out=seen)
+        give_back()
+        self.start_prototypes(seen, labels, seed, known_share=share, exchange=True)
 
     @property
     def settles(self) -> bool:
