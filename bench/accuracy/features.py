@@ -98,7 +98,7 @@ def kept_features(images: Images, data: DataSet, backbone: str, cache: Path) -> 
         encoder = Encoder(load_backbone(backbone, data.image_size), torch.device("cpu"), "fp32")
         began = time.process_time()
         batches = features(encoder.backbone.tail, streamed_states(encoder, images, "bf16"), runtime)
-        found = stacked(batch.features for batch in batches)
+        found = stacked((batch.features for batch in batches), len(images))
         np.savez(path, features=found, seconds=time.process_time() - began)
     with np.load(path) as kept:
         return kept["features"], float(kept["seconds"])

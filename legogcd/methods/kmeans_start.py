@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from legogcd.clustering import directions, semi_supervised_kmeans, starts_for
+from legogcd.clustering import semi_supervised_kmeans, starts_for
 from legogcd.clustering.kmeans.seeding import Draws
 from legogcd.methods.labelled_means import labelled_means
 
@@ -12,7 +12,7 @@ _ENOUGH = 8  # labelled images whose mean is taken for the middle of their class
 
 
 def kmeans_centers(
-    features: np.ndarray,
+    units: np.ndarray,
     labels: np.ndarray,
     n_classes: int,
     n_known: int,
@@ -20,29 +20,29 @@ def kmeans_centers(
     known_share: float = 0.0,
     exchange: bool = False,
 ) -> Tensor:
-    """One center per class [K, D] among the features' directions; labels are classes 0..n_known−1, the others are -1.
+    """One center per class [K, D] among features of length 1 [N, D]; labels are classes 0..n_known−1, the others -1.
 
     Known ones are the means of their labelled images, new ones lie where semi-supervised k-means finds groups when at
     least ``known_share`` of the unlabelled images have to be of known classes; so do known ones without a label. One or
     two labelled images say what a class is called, not where its middle is: with fewer than eight, the fewer there are
     the more the center that k-means found around them counts.
 
-    >>> features = np.array([[3.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
-    >>> kmeans_centers(features, np.array([-1, -1, 0, -1]), n_classes=2, n_known=1, seed=0)
+    >>> units = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> kmeans_centers(units, np.array([-1, -1, 0, -1]), n_classes=2, n_known=1, seed=0)
     tensor([[0., 1.],
             [1., 0.]])
     """
-    centers = held_centers(features, labels, n_classes, n_known, seed, known_share=known_share, exchange=exchange)
+    centers = held_centers(units, labels, n_classes, n_known, seed, known_share=known_share, exchange=exchange)
     labelled = labels >= 0
     present, counts = np.unique(labels[labelled], return_counts=True)
-    means = labelled_means(directions(features[labelled]), labels[labelled], present)
+    means = labelled_means(units[labelled], labels[labelled], present)
     trust = np.minimum(1.0, counts / _ENOUGH)[:, None]
     centers[present] = trust * means + (1 - trust) * centers[present]
     return torch.from_numpy(centers)
 
 
 def held_centers(
-    features: np.ndarray,
+    units: np.ndarray,
     labels: np.ndarray,
     k: int,
     n_known: int,
@@ -52,14 +52,13 @@ def held_centers(
     seeding: Draws = "greedy",
     exchange: bool = False,
 ) -> np.ndarray:
-    """Centers [K, D] of semi-supervised k-means on the features' directions, the ``n_known`` known classes first."""
-    points = directions(features)
+    """Centers [K, D] of semi-supervised k-means on features of length 1 [N, D], the ``n_known`` known classes first."""
     found = semi_supervised_kmeans(
-        points,
+        units,
         labels,
         k,
         seed=seed,
-        n_init=n_init or starts_for(len(points), k),
+        n_init=n_init or starts_for(len(units), k),
         known_share=known_share,
         n_known=n_known,
         seeding=seeding,

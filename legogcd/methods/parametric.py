@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from legogcd.bricks import Brick, TwoViews, confident_known
+from legogcd.clustering import directions
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
 from legogcd.methods.kmeans_start import kmeans_centers
@@ -80,11 +81,11 @@ class Parametric(Method):
 
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
-        self.start_prototypes(features, labels, seed)
+        self.start_prototypes(directions(features), labels, seed)
 
     def start_prototypes(
-        self, seen: np.ndarray, labels: np.ndarray, seed: int, known_share: float = 0.0, exchange: bool = False
+        self, units: np.ndarray, labels: np.ndarray, seed: int, known_share: float = 0.0, exchange: bool = False
     ) -> None:
-        """Put the prototypes where `kmeans_centers` finds classes in what they see [N, D]."""
+        """Put the prototypes where `kmeans_centers` finds classes in what they see, at length 1 [N, D]."""
         n_classes = len(self.prototypes.weight)
-        self.prototypes.start_at(kmeans_centers(seen, labels, n_classes, self.n_known, seed, known_share, exchange))
+        self.prototypes.start_at(kmeans_centers(units, labels, n_classes, self.n_known, seed, known_share, exchange))

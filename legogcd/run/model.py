@@ -58,7 +58,7 @@ class Model:
 
     def transform(self, images: Images) -> np.ndarray:
         """Features [N, D]; an unreadable image is the caller's mistake."""
-        return stacked(self._readable(images))
+        return stacked(self._readable(images), len(images))
 
     def probabilities(self, images: Images) -> np.ndarray:
         """Class probabilities [N, K], calibrated, known classes first; an unreadable image is the caller's mistake."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from legogcd import launched
+from legogcd.allocator import give_back
 from legogcd.collection import UNLABELLED, Collection
 from legogcd.csv_text import write_rows
 from legogcd.display import Quiet
@@ -123,11 +124,13 @@ def computed(
     display = display or Quiet()
     model = prepared.model()
     metrics = _train(prepared, model.method, journal, score, display)
+    give_back()
     with display.phases.during("sorting"):
         model.calibration = _calibrate(prepared, model)
         if journal is not None:
             model.save(journal.folder, metrics)
         discovery, features, model.strangers = _sort(prepared, model)
+    give_back()
     alone = replace(prepared.learner(model.method), processes=Processes())  # who asks later asks in one process
     at = partial(alone.features, prepared.views)
     outcome = Outcome(discovery, model, metrics, prepared.config(), features, at, prepared.copies)

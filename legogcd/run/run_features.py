@@ -1,7 +1,7 @@
 """Trained features of a finished run's images: from the views it kept, or encoded again."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from legogcd.run.model import Model
 from legogcd.vision.features import stacked, stored_states
 from legogcd.vision.views.kept import KeptViews
 from legogcd.vision.views.opening import ViewStorage
+from legogcd.vision.views.store import Progress
 
 _FOLDER = re.compile(r"views-[0-9a-f]+")
 
@@ -48,21 +49,24 @@ def run_features(
     rows = rows if chosen is None else rows[torch.from_numpy(chosen)]
     display.note(f"using kept views in {kept.folder}")
     states = stored_states(kept, rows, model.runtime.device)
-    return RunFeatures(stacked(batch.features for batch in model.features(states)))
+    return RunFeatures(stacked((batch.features for batch in model.features(states)), len(rows)))
 
 
 def _encoded(model: Model, files: Searched, display: Quiet) -> RunFeatures:
-    batches: list[torch.Tensor] = []
     unreadable: dict[str, str] = {}
-    done = 0
-    with display.counting("encoding images", len(files)) as progress:
+
+    def readable(progress: Progress) -> Iterator[torch.Tensor]:
+        done = 0
         for batch in model.batches(files):
-            unreadable |= {files.names[row]: reason for row, reason in batch.unreadable.items()}
+            unreadable.update({files.names[row]: reason for row, reason in batch.unreadable.items()})
             if batch.rows:
-                batches.append(batch.features)
+                yield batch.features
             done += len(batch.rows) + len(batch.unreadable)
             progress(done)
-    return RunFeatures(stacked(batches) if batches else np.zeros((0, model.backbone.dim), np.float32), unreadable)
+
+    with display.counting("encoding images", len(files)) as progress:
+        found = stacked(readable(progress), len(files))
+    return RunFeatures(found if len(found) else np.zeros((0, model.backbone.dim), np.float32), unreadable)
 
 
 def _kept(

@@ -1,5 +1,6 @@
 """The loop: draw two views, descend; after an epoch, say what happened. PAPER section 2 in one screen."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from legogcd.allocator import give_back
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import DRAWS, clustering_images, epoch_generator
@@ -77,7 +79,7 @@ class Learner:
         def made(places: Sequence[int]) -> Iterator[Tensor]:
             return (self._mean_direction(source, parts[place]) for place in places)
 
-        return stacked(self.processes.in_turns(made, [len(part) for part in parts]))
+        return stacked(self.processes.in_turns(made, [len(part) for part in parts]), len(rows))
 
     @torch.no_grad()
     def _mean_direction(self, source: KeptViews, rows: Tensor) -> Tensor:
@@ -93,7 +95,7 @@ class Learner:
     def features(self, views: LabelledViews, positions: np.ndarray | None = None) -> np.ndarray:
         """The evaluation views' features [N, D], of all images or of those at some positions."""
         chosen = None if positions is None else torch.from_numpy(positions)
-        return stacked(self.evaluation_features(views, chosen))
+        return stacked(self.evaluation_features(views, chosen), len(views.rows if chosen is None else chosen))
 
     def settle(
         self,
@@ -107,8 +109,11 @@ class Learner:
         """Let the method decide, once for all processes, from features and labels of the chosen images."""
         found = self.averaged_features(views, chosen) if averaged else self.features(views, chosen)
         if self.processes.first:
+            give_back()
             decide(found, labels[chosen], seed)
         self.processes.share(self.method)
+        del found
+        give_back()
 
     @torch.no_grad()
     def predict(self, views: LabelledViews) -> np.ndarray:
@@ -189,45 +194,69 @@ class DivergedError(UserError):
     """Training ran away; nothing of the epoch is worth keeping."""
 
 
+class Series:
+    """Numbers of an epoch's steps, on their device, in one block of memory that doubles when it is full.
+
+    A number kept as a tensor of its own lies where a step's large tensors were, and the next step's no longer fit
+    there: memory would grow with every step.
+    """
+
+    def __init__(self) -> None:
+        self._block = torch.empty(0)
+        self._count = 0
+
+    def append(self, value: Tensor) -> None:
+        if self._count == len(self._block):
+            block = torch.empty(max(1024, 2 * self._count), dtype=value.dtype, device=value.device)
+            block[: self._count] = self._block
+            self._block = block
+        self._block[self._count] = value.detach()
+        self._count += 1
+
+    @property
+    def values(self) -> Tensor:
+        return self._block[: self._count]
+
+
 class EpochLog:
     """Means of an epoch's terms and counts of what was selected, read off the device once, at the end."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        self.losses: list[Tensor] = []
-        self.terms: dict[str, list[Tensor]] = {}
-        self.selected: dict[str, list[Tensor]] = {}
+        self.losses = Series()
+        self.terms: defaultdict[str, Series] = defaultdict(Series)
+        self.selected: defaultdict[str, Series] = defaultdict(Series)
 
     def add(self, step: Step) -> None:
-        self.losses.append(step.loss.detach())
+        self.losses.append(step.loss)
         for name, term in step.terms.items():
-            self.terms.setdefault(name, []).append(term.detach())
+            self.terms[name].append(term)
         for name, count in step.selected.items():
-            self.selected.setdefault(name, []).append(count)
+            self.selected[name].append(count)
 
     def check_finite(self, learning_rate: float) -> None:
         """Say at which step and in which term the loss stopped being a number, if it did."""
-        losses = torch.stack(self.losses).isfinite()
-        if losses.all():
+        losses = self.losses.values
+        if losses.isfinite().all():
             return
-        step = int((~losses).nonzero()[0])
-        terms = [name for name, values in self.terms.items() if not values[step].isfinite()]
+        step = int((~losses.isfinite()).nonzero()[0])
+        terms = [name for name, series in self.terms.items() if not series.values[step].isfinite()]
         raise DivergedError(
-            f"the loss is {float(self.losses[step])} in epoch {self.epoch + 1} from step {step + 1} on"
+            f"the loss is {float(losses[step])} in epoch {self.epoch + 1} from step {step + 1} on"
             f"{f' (first: {terms[0]})' if terms else ''}; try a lower learning_rate than {learning_rate:g}"
         )
 
     def metrics(self) -> Metrics:
         """``selected`` sums views over the epoch; ``selected_by_step`` is the confident known ones, step by step."""
-        by_step = {name: torch.stack(counts).tolist() for name, counts in self.selected.items()}
+        by_step = {name: series.values.tolist() for name, series in self.selected.items()}
         return {
             "epoch": self.epoch + 1,
-            "loss": _mean(self.losses) if self.losses else None,
-            "terms": {name: _mean(values) for name, values in self.terms.items()},
+            "loss": _mean(self.losses.values) if len(self.losses.values) else None,
+            "terms": {name: _mean(series.values) for name, series in self.terms.items()},
             "selected": {name: int(sum(counts)) for name, counts in by_step.items()},
             "selected_by_step": by_step.get(CONFIDENT, []),
         }
 
 
-def _mean(values: list[Tensor]) -> float:
-    return round(float(torch.stack(values).double().mean()), 6)
+def _mean(values: Tensor) -> float:
+    return round(float(values.double().mean()), 6)

@@ -88,9 +88,16 @@ def features(tail: nn.Module, states: Iterable[StateBatch], compute: Compute) ->
         yield FeatureBatch(rows, found.float(), unreadable)
 
 
-def stacked(batches: Iterable[Tensor]) -> np.ndarray:
-    """Batches [n, D] as one array [N, D]."""
-    return torch.cat([batch.cpu() for batch in batches]).numpy()
+def stacked(batches: Iterable[Tensor], count: int) -> np.ndarray:
+    """Batches [n, D] as one array [N, D], of ``count`` rows at most; each batch may go when it is in it."""
+    rows: np.ndarray = np.zeros((0, 0), np.float32)
+    done = 0
+    for batch in batches:
+        if not done:
+            rows = np.empty((count, batch.shape[1]), np.float32)
+        rows[done : done + len(batch)] = batch.cpu().numpy()
+        done += len(batch)
+    return rows[:done]
 
 
 def on_device(state: TailInput, device: torch.device) -> TailInput:

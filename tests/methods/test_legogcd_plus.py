@@ -6,6 +6,7 @@ import torch
 from test_known_share import mixture
 from test_whitening import sample
 
+from legogcd.clustering import directions
 from legogcd.errors import UserError
 from legogcd.evaluation import clustering_accuracy
 from legogcd.methods import ParametricRecipe, build_method, choose_recipe, default_recipe
@@ -89,7 +90,7 @@ def test_its_prototypes_start_where_kmeans_with_the_known_share_finds_classes() 
     start = torch.nn.functional.normalize(method.prototypes.weight.detach(), dim=-1)
     told, untold = (
         torch.nn.functional.normalize(
-            kmeans_centers(whitening.of(features), labels, 10, 5, 0, known_share, exchange=True), dim=-1
+            kmeans_centers(directions(whitening.of(features)), labels, 10, 5, 0, known_share, exchange=True), dim=-1
         )
         for known_share in (share, 0.0)
     )
@@ -114,7 +115,8 @@ def test_what_it_expects_of_the_sizes_of_classes(sizes: str) -> None:
     method.start(features, labels, seed=0)
     whitening = Whitening(16, 12)
     whitening.fit(features, labels)
-    untold = torch.nn.functional.normalize(kmeans_centers(whitening.of(features), labels, 10, 5, 0, exchange=True))
+    points = directions(whitening.of(features))
+    untold = torch.nn.functional.normalize(kmeans_centers(points, labels, 10, 5, 0, exchange=True))
     start = torch.nn.functional.normalize(method.prototypes.weight.detach())
     assert torch.allclose(start, untold, atol=1e-4) == (sizes != "prior")
 

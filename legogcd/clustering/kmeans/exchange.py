@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from legogcd.clustering.group_sums import group_sums
 from legogcd.clustering.kmeans.points import Floats, Ints, squared_norms
 
 _BLOCK = 256  # points compared with all centers in one product
@@ -25,8 +26,7 @@ class Exchange:
         self.points, self.clusters, self.n_held = points, clusters.copy(), n_held
         self.n_known, self.fewest = n_known, fewest
         self.sizes = np.bincount(clusters, minlength=k).astype(np.float64)  # [K]
-        self.sums = np.zeros((k, points.shape[1]))
-        np.add.at(self.sums, clusters, points)
+        self.sums = group_sums(points, clusters, k)
         self.centers = np.zeros((k, points.shape[1]), np.float32)
         self.norms = np.zeros(k, np.float32)
         self._renew(np.arange(k))

@@ -1,6 +1,6 @@
 """Semi-supervised k-means: labelled points stay in their class, new clusters form among the unlabelled."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from legogcd.clustering.kmeans.plain import Clustering
 from legogcd.clustering.kmeans.points import Floats, Ints, as_points, check_enough, chunks, squared_norms
 from legogcd.clustering.kmeans.seeding import Draws, Seeding, Start
 from legogcd.errors import UserError
+
+_EXCHANGED = 10**10  # points · clusters · dimensions up to which single points are exchanged from every start
 
 
 def semi_supervised_kmeans(
@@ -49,7 +51,8 @@ def semi_supervised_kmeans(
     distances as they are.
 
     With ``exchange`` every start goes on, where its points are nearest to their centers, with `Exchange`: a point moves
-    wherever that lowers the inertia. It matters where clusters are small and dimensions many (docs/accuracy.md).
+    wherever that lowers the inertia. It matters where clusters are small and dimensions many (docs/accuracy.md). Where
+    N·K·D is above 10¹⁰, which is minutes of it, only the start goes on that has the lowest inertia by then.
 
     Distances are float32 matrix products over chunks of points; the means returned are summed in float64. A search
     after a move looks only at the centers that moved. Memory beside the features: 4·N·D bytes for their centered copy,
@@ -71,10 +74,16 @@ def semi_supervised_kmeans(
     origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)
     centered = points[order]
     centered -= origin
-    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_labelled, known_share, seeding, exchange)
+    run = _Run(centered, classes[order][: int((classes >= 0).sum())], k, n_labelled, known_share, seeding)
     n_starts = n_init if k > n_labelled else 1  # without new centers every start is the same
     starts = run.seeding.starts(np.random.default_rng(seed), n_starts)
-    best = min((run.fit(start, max_iter, tol) for start in starts), key=lambda found: found.inertia)
+    ends = (run.fit(start, max_iter, tol) for start in starts)
+    if exchange and points.size * k <= _EXCHANGED:
+        best = min(map(run.exchanged, ends), key=lambda found: found.inertia)
+    elif exchange:
+        best = run.exchanged(min(ends, key=lambda end: run.clustering(*end).inertia))
+    else:
+        best = min((run.clustering(*end) for end in ends), key=lambda found: found.inertia)
 
     assigned = np.empty(len(points), dtype=np.int64)
     assigned[order] = places[best.labels]
@@ -90,6 +99,14 @@ def starts_for(n_points: int, k: int) -> int:
     return min(50, max(10, 5_000_000 // (n_points * k)))
 
 
+class _End(NamedTuple):
+    """Where moving centers ends: the points that they are the means of [N], the nearest one of each [N], and they."""
+
+    clusters: Ints
+    assigned: Ints
+    centers: Floats
+
+
 class _Run:
     """Points with their mean at 0 (so that ‖x‖² − 2x·c + ‖c‖² does not cancel), the labelled ones first."""
 
@@ -101,9 +118,7 @@ class _Run:
         n_known: int,
         known_share: float = 0.0,
         draws: Draws = "greedy",
-        exchange: bool = False,
     ) -> None:
-        self.exchange = exchange
         self.points, self.held, self.k, self.n_known = points, held, k, n_known
         self.free = points[len(held) :]  # [U, D] the unlabelled
         # of the unlabelled in known classes; each new cluster keeps a point
@@ -115,7 +130,7 @@ class _Run:
         stands_for = np.bincount(held, minlength=n_known)
         self.seeding = Seeding(self.free, self.free_norms, known, stands_for, k, self.fewest, draws)
 
-    def fit(self, start: Start, max_iter: int, tol: float) -> Clustering:
+    def fit(self, start: Start, max_iter: int, tol: float) -> _End:
         """Move centers to means, points to nearest centers, until the centers hardly move."""
         clusters = np.concatenate([self.held, start.clusters])
         centers = np.zeros((self.k, self.points.shape[1]), dtype=np.float32)
@@ -130,10 +145,16 @@ class _Run:
             nearest.follow(centers, changed)
             if move <= tol * self.variance:
                 break
-        assigned = np.concatenate([self.held, nearest.chosen])
-        if self.exchange:
-            moving = Exchange(self.points, assigned, self.k, len(self.held), self.n_known, self.fewest)
-            clusters = assigned = moving.run()
+        return _End(clusters, np.concatenate([self.held, nearest.chosen]), centers)
+
+    def exchanged(self, end: _End) -> Clustering:
+        """Go on from there with single points."""
+        moving = Exchange(self.points, end.assigned, self.k, len(self.held), self.n_known, self.fewest)
+        clusters = moving.run()
+        return self.clustering(clusters, clusters, end.centers)
+
+    def clustering(self, clusters: Ints, assigned: Ints, centers: Floats) -> Clustering:
+        """Points in the clusters ``assigned`` [N], centers at the means of ``clusters`` [N], where they have points."""
         centers = exact_means(self.points, clusters, centers)
         return Clustering(assigned, centers, self._inertia(centers, assigned))
 

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from legogcd.bricks.info_nce import info_nce
 from legogcd.bricks.sup_con import supervised_contrast
+from legogcd.clustering import directions
 from legogcd.methods.base import Step
 from legogcd.methods.baselines.dino_head import DINOHead
 from legogcd.methods.baselines.kmeans import NearestCenter
@@ -50,5 +51,6 @@ class GCD(NearestCenter):
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         recipe, k = self.recipe, len(self.centers)
-        centers = held_centers(features, labels, k, self.n_known, seed, recipe.n_init, seeding=recipe.seeding)
+        units = directions(features)
+        centers = held_centers(units, labels, k, self.n_known, seed, recipe.n_init, seeding=recipe.seeding)
         self.centers.copy_(torch.from_numpy(centers))

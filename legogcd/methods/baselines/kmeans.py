@@ -56,7 +56,7 @@ class SemiSupervisedKMeans(NearestCenter):
         self.n_known, self.n_init = n_known, recipe.n_init
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        centers = held_centers(features, labels, len(self.centers), self.n_known, seed, self.n_init)
+        centers = held_centers(directions(features), labels, len(self.centers), self.n_known, seed, self.n_init)
         self.centers.copy_(torch.from_numpy(centers))
 
 

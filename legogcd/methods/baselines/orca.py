@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from legogcd.bricks import AdaptiveMarginCE, MeanEntropy, NeighborPairs, TwoViews, confident_known
+from legogcd.clustering import directions
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes
 from legogcd.methods.kmeans_start import kmeans_centers
@@ -76,4 +77,4 @@ class ORCA(Method):
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Known prototypes at the labelled means, new ones where semi-supervised k-means finds groups."""
         n_classes = len(self.prototypes.weight)
-        self.prototypes.start_at(kmeans_centers(features, labels, n_classes, self.n_known, seed))
+        self.prototypes.start_at(kmeans_centers(directions(features), labels, n_classes, self.n_known, seed))

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from legogcd.bricks import RankStatistics, SupervisedCE, TwoViews, ViewConsistency, confident_known, sigmoid_ramp
 from legogcd.bricks.shared.precision import at_least_float32
+from legogcd.clustering import directions
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.recipes.rankstats import RankStatsRecipe
@@ -66,7 +67,7 @@ class RankStats(Method):
     @torch.no_grad()
     def start(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
         """Rows of W along the classes' directions, so long that a feature of mean norm has ten times its cosines."""
-        centers = kmeans_centers(features, labels, self.head.out_features, self.n_known, seed)  # [K, D]
+        centers = kmeans_centers(directions(features), labels, self.head.out_features, self.n_known, seed)  # [K, D]
         mean_norm = max(float(np.linalg.norm(features, axis=1).mean()), 1e-12)
         self.head.weight.copy_(F.normalize(centers, dim=-1) * (START_SCALE / mean_norm))
         self.head.bias.zero_()

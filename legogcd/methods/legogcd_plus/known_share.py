@@ -6,9 +6,10 @@ import numpy as np
 
 from legogcd.clustering import directions
 from legogcd.methods.labelled_means import labelled_means
-from legogcd.methods.legogcd_plus.whitening import around_class_means, equalizing
+from legogcd.methods.legogcd_plus.whitening import within_classes
 
-_DIVISIONS = 20  # how often the labelled images are divided anew
+_MOST_DIVISIONS, _FEWEST_DIVISIONS = 20, 3  # how often the labelled images are divided anew
+_DIVIDED = 5e10  # images times squared dimensions in all divisions: with very many of them a few are enough
 _PARTS = 5  # into how many parts each time, which are left out in turns
 _MOST_IMAGES = 5_000  # labelled images, and as many unlabelled ones, are looked at
 _FEWEST_IMAGES = 5  # a bound is read from at least so many labelled images
@@ -23,24 +24,42 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
     near: as many as do of a known class whose own mean is not looked at. What they add is taken off again: of a share s
     of known images and a part q of all others, s + (1 − s)·q are found. Means over several ways to take turns count.
     ``points`` [N, d] are features along their principal axes, whitened here without the labels that are left out;
-    ``labels`` [N] are classes, -1 for none.
+    ``labels`` [N] are classes, -1 for none. At most 5,000 labelled and as many unlabelled images are looked at.
 
     It can tell only as well as the labelled images were chosen at random, and as new classes are to known ones what
     known ones are to each other.
     """
     random = np.random.default_rng(seed)
-    labelled, unlabelled = (
-        random.permutation(np.flatnonzero(kind))[:_MOST_IMAGES] for kind in (labels >= 0, labels < 0)
-    )
-    repeated = np.bincount(labels[labelled], minlength=1)[labels[labelled]] > 1
-    if repeated.sum() < _FEWEST_IMAGES or not len(unlabelled):
+    rows = looked_at(labels, random)
+    return share_among(points[rows], labels[rows], random)
+
+
+def looked_at(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """The rows that `known_share` looks at, labelled ones first."""
+    kinds = (labels >= 0, labels < 0)
+    return np.concatenate([random.permutation(np.flatnonzero(kind))[:_MOST_IMAGES] for kind in kinds])
+
+
+def share_among(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> float | None:
+    """`known_share` of the images that are looked at."""
+    known = labels[labels >= 0]
+    repeated = np.bincount(known, minlength=1)[known] > 1
+    if repeated.sum() < _FEWEST_IMAGES or len(known) == len(labels):
         return None
-    rows = np.concatenate([labelled, unlabelled])
-    points, labels = points[rows], labels[rows]
-    found, alike = np.mean([_shares_by_turns(points, labels, random) for _ in range(_DIVISIONS)], axis=0)
-    n = len(np.unique(labels[labels >= 0]))
+    times = divisions_for(*points.shape)
+    found, alike = np.mean([_shares_by_turns(points, labels, random) for _ in range(times)], axis=0)
+    n = len(np.unique(known))
     alike = 1 - (1 - alike) ** (n / max(1, n - 1))  # a new class has one mean more to be near to
     return max(0.0, float((found - alike) / (1 - alike))) if alike < 1 else 0.0
+
+
+def divisions_for(n_images: int, dim: int) -> int:
+    """How often the labelled images are divided anew: 20 times, fewer where images and dimensions are very many.
+
+    >>> divisions_for(7_000, 588), divisions_for(10_000, 1_280)
+    (20, 3)
+    """
+    return max(_FEWEST_DIVISIONS, min(_MOST_DIVISIONS, int(_DIVIDED / (n_images * dim**2))))
 
 
 def _shares_by_turns(points: np.ndarray, labels: np.ndarray, random: np.random.Generator) -> list[float]:
@@ -99,6 +118,7 @@ def _turns(labels: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarr
 def _nearness(points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The cosines [N, C] between each point and each class mean, whitened by the labels; and those classes [C]."""
     labelled = labels >= 0
-    seen = directions(points @ equalizing(around_class_means(points[labelled], labels[labelled])))
+    seen = points @ within_classes(points[labelled], labels[labelled])
+    directions(seen, out=seen)
     classes = np.unique(labels[labelled])
     return seen @ directions(labelled_means(seen, labels, classes)).T, classes

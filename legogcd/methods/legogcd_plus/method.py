@@ -7,9 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from legogcd.allocator import give_back
 from legogcd.bricks import PriorAlignment
+from legogcd.clustering import directions
 from legogcd.clustering.kmeans.points import TooFewPointsError
-from legogcd.methods.legogcd_plus.known_share import known_share
+from legogcd.methods.legogcd_plus.known_share import looked_at, share_among
 from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
 from legogcd.methods.parametric import Parametric
@@ -58,8 +60,17 @@ class LegoGCDPlus(Parametric):
         if self.whitening is None:
             super().start(features, labels, seed)
             return
-        share = self._expect(self.whitening.fit(features, labels), labels, seed)
-        self.start_prototypes(self.whitening.of(features), labels, seed, known_share=share, exchange=True)
+        random = np.random.default_rng(seed)
+        rows = looked_at(labels, random)
+        looked = self.whitening.fit(features, labels, rows)
+        give_back()
+        share = self._expect(looked, labels, rows, random)
+        del looked
+        give_back()
+        seen = self.whitening.of(features)
+        directions(seen, out=seen)
+        give_back()
+        self.start_prototypes(seen, labels, seed, known_share=share, exchange=True)
 
     def settles(self, n_images: int) -> bool:
         assert isinstance(self.recipe, LegoGCDPlusRecipe)
@@ -90,13 +101,14 @@ class LegoGCDPlus(Parametric):
         parts = torch.split(torch.from_numpy(features), 4096)
         return np.concatenate([self.logits(part.to(device)).argmax(-1).cpu().numpy() for part in parts])
 
-    def _expect(self, points: np.ndarray, labels: np.ndarray, seed: int) -> float:
+    def _expect(self, looked: np.ndarray, labels: np.ndarray, rows: np.ndarray, random: np.random.Generator) -> float:
         """Tell the prior which share of the unlabelled images is surely of known classes; 0 where none was found.
 
-        Nobody is told, and none is looked for, where the sizes of classes are to be equal or free.
+        ``looked`` are the projected images at ``rows``, which it is found among. Nobody is told, and none is looked
+        for, where the sizes of classes are to be equal or free.
         """
         assert isinstance(self.recipe, LegoGCDPlusRecipe)
-        found = known_share(points, labels, seed) if self.recipe.sizes == "prior" else None
+        found = share_among(looked, labels[rows], random) if self.recipe.sizes == "prior" else None
         if found is None or self.prior is None:
             return 0.0
         every_class_known = self.n_known == len(self.prototypes.weight)

@@ -7,7 +7,7 @@ from legogcd.methods.labelled_means import labelled_means
 
 NEIGHBORS = 10
 _STARTS = 10  # of k-means
-_CHUNK = 2048  # rows whose neighbors are looked for at once
+_CHUNK, _CELLS = 2048, 1 << 24  # rows whose neighbors are looked for at once, and their cosines at most
 
 
 def settled_centers(
@@ -50,8 +50,9 @@ def toward_neighbors(points: np.ndarray, count: int = NEIGHBORS) -> np.ndarray:
     if count < 1:
         return points
     moved = np.empty_like(points)
-    for begin in range(0, len(points), _CHUNK):
-        rows = np.arange(begin, min(begin + _CHUNK, len(points)))
+    together = min(_CHUNK, max(1, _CELLS // len(points)))
+    for begin in range(0, len(points), together):
+        rows = np.arange(begin, min(begin + together, len(points)))
         cosines = points[rows] @ points.T  # [n, N]
         cosines[np.arange(len(rows)), rows] = -np.inf
         nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]

@@ -5,8 +5,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from legogcd.allocator import give_back
 from legogcd.bricks.shared.precision import at_least_float32
 from legogcd.clustering import directions
+from legogcd.clustering.group_sums import group_sums
 
 _CHUNK = 4096  # rows in double precision at a time
 
@@ -40,23 +42,32 @@ class Whitening(nn.Module):
         """[..., D] -> [..., out]."""
         with torch.autocast(features.device.type, enabled=False):
             features = at_least_float32(features)
-            return (F.normalize(features, dim=-1) - self.origin.to(features.dtype)) @ self.map.to(features.dtype)
+            around = F.normalize(features, dim=-1).sub_(self.origin.to(features.dtype))
+            return around @ self.map.to(features.dtype)
 
-    def fit(self, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Find the map from features [N, D] and the labels [N] they have (-1: none); return what `find_axes` does."""
-        projected = self.find_axes(features)
+    def fit(self, features: np.ndarray, labels: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Find the map from features [N, D] and the labels [N] they have (-1: none).
+
+        Returns what `find_axes` does, of all of them or of some ``rows``.
+        """
         labelled = labels >= 0
-        within = around_class_means(projected[labelled], labels[labelled])
-        self.map.copy_(self.map.double().cpu() @ torch.from_numpy(equalizing(within)))
-        return projected
+        projected = self.find_axes(features)
+        wanted, known = projected if rows is None else projected[rows], projected[labelled]
+        del projected
+        give_back()  # what follows needs the room
+        self.map.copy_(self.map.double().cpu() @ torch.from_numpy(within_classes(known, labels[labelled])))
+        return wanted
 
     def find_axes(self, features: np.ndarray) -> np.ndarray:
         """Map the features [N, D] to their principal axes, all lengths as they are; return them there [N, out]."""
-        points = directions(features)
+        self._point_along(directions(features))
+        return self.of(features)
+
+    def _point_along(self, points: np.ndarray) -> None:
+        """Make the map that of the principal axes of some points of length 1 [N, D]."""
         origin = points.mean(axis=0, dtype=np.float64)
         self.origin.copy_(torch.from_numpy(origin))
         self.map.copy_(torch.from_numpy(principal_axes(points, origin)[:, : self.out].copy()))
-        return self.of(features)
 
     def of(self, features: np.ndarray) -> np.ndarray:
         """`forward` for arrays."""
@@ -73,12 +84,18 @@ def principal_axes(points: np.ndarray, origin: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.eigh(scatter)[1][:, ::-1])
 
 
+def within_classes(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """`equalizing` of labelled points [L, d] around the means of their classes; labels [L] are all given."""
+    return equalizing(around_class_means(points, labels))
+
+
 def around_class_means(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Each labelled point minus the mean of its class [L, d]."""
+    """Each labelled point minus the mean of its class [L, d], in double precision."""
     classes, index, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(classes), points.shape[1]))
-    np.add.at(sums, index, points)
-    return np.asarray(points - (sums / sizes[:, None])[index])
+    means, away = group_sums(points, index, len(classes)) / sizes[:, None], points.astype(np.float64)
+    for begin in range(0, len(away), _CHUNK):
+        away[begin : begin + _CHUNK] -= means[index[begin : begin + _CHUNK]]
+    return away
 
 
 def equalizing(points: np.ndarray) -> np.ndarray:

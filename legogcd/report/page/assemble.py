@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from legogcd.allocator import give_back
 from legogcd.collection import ImageFiles, Images
 from legogcd.display import Quiet
 from legogcd.errors import UserError
@@ -92,6 +93,8 @@ def build_report(run: Path, shown: PageImages, out: Path, display: Quiet | None 
     units = directions(np.asarray(shown.features, dtype=np.float32))
     findings = _findings(images, units, shown.files, places)
     page = Page(images, findings, group_cards(images, units), map_points(units))
+    del units
+    give_back()
     with display.counting("making thumbnails", len(places)) as progress:
         thumbnails = make_thumbnails(shown.files, places, page.featured, budget, progress)
     warnings = _warnings(run, config, shown, aside)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from legogcd.clustering.kmeans.points import chunks
 from legogcd.report.page.grouped_images import GroupedImages
 from legogcd.report.page.layout_map import GRID
 from legogcd.report.page.visible_text import visible
@@ -26,10 +27,7 @@ def embedded(value: Any) -> Markup:
 
 def image_data(images: GroupedImages, points: np.ndarray, unsure: np.ndarray, root: Path | None) -> dict[str, Any]:
     """What the script needs of every image, as columns of whole numbers; ``root`` is where the originals are."""
-    rows = np.arange(len(images.predicted))
-    others = images.belief.copy()
-    others[rows, images.predicted] = -1
-    second = others.argmax(1)
+    second = _second_best(images)
     return {
         "root": "" if root is None else visible(str(root)),
         "originals": "" if root is None else root.as_uri(),
@@ -42,13 +40,23 @@ def image_data(images: GroupedImages, points: np.ndarray, unsure: np.ndarray, ro
         "predicted": images.predicted.tolist(),
         "confidence": _percents(images.confidence),
         "second": second.tolist(),
-        "secondShare": _percents(images.belief[rows, second]),
+        "secondShare": _percents(images.belief[np.arange(len(second)), second].astype(float)),
         "x": points[:, 0].tolist(),
         "y": points[:, 1].tolist(),
         "grid": GRID,
         "unsure": unsure.astype(int).tolist(),
         "chunk": CHUNK,
     }
+
+
+def _second_best(images: GroupedImages) -> np.ndarray:
+    """The group [N] in which the model believes most beside the one it predicts."""
+    second = np.empty(len(images.predicted), np.int64)
+    for rows in chunks(*images.belief.shape):
+        others = images.belief[rows].copy()
+        others[np.arange(len(others)), images.predicted[rows]] = -1
+        second[rows] = others.argmax(1)
+    return second
 
 
 def picture_chunks(pictures: list[str]) -> list[Markup]:

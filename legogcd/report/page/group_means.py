@@ -3,6 +3,7 @@
 import numpy as np
 
 from legogcd.clustering import directions
+from legogcd.clustering.group_sums import group_sums
 
 __all__ = ["directions", "mean_features"]
 
@@ -13,7 +14,6 @@ def mean_features(features: np.ndarray, group: np.ndarray, n_groups: int) -> np.
     >>> mean_features(np.array([[1.0, 0.0], [0.0, 1.0], [4.0, 2.0]]), np.array([0, 0, 1]), 2).tolist()
     [[0.5, 0.5], [4.0, 2.0]]
     """
-    sums = np.zeros((n_groups, features.shape[1]))
-    np.add.at(sums, group, features)
+    sums = group_sums(features, group, n_groups)
     means: np.ndarray = sums / np.maximum(np.bincount(group, minlength=n_groups), 1)[:, None]
     return means

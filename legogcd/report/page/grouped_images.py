@@ -26,13 +26,13 @@ class GroupedImages:
     @cached_property
     def confidence(self) -> np.ndarray:
         """The probability of the most likely group [N]."""
-        best: np.ndarray = self.belief.max(1)
+        best: np.ndarray = self.belief.max(1).astype(float)
         return best
 
     @cached_property
     def certainty(self) -> np.ndarray:
         """How much of the model's belief is in the group an image is in [N]; nothing to say of a group it never saw."""
-        own = self.belief[np.arange(len(self.group)), self.group]
+        own = self.belief[np.arange(len(self.group)), self.group].astype(float)
         return np.where(self.learned[self.group], own, self.confidence)
 
     def members(self, group: int) -> np.ndarray:
@@ -53,7 +53,7 @@ def group_images(
     ordered += sorted(present.difference(ordered))
     groups = [name for name in ordered if name in is_known] + [name for name in ordered if name not in is_known]
     place = {name: number for number, name in enumerate(groups)}
-    belief = np.zeros((len(now), len(groups)))
+    belief = np.zeros((len(now), len(groups)), probabilities.dtype)
     for column, name in zip(categories.belief(probabilities).T, categories.names, strict=True):
         if name in place:
             belief[:, place[name]] = column

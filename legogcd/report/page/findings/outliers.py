@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from legogcd.clustering.kmeans.points import chunks
 from legogcd.report.page.findings.finding import Finding, FindingKind
 from legogcd.report.page.group_means import directions, mean_features
 from legogcd.report.page.grouped_images import GroupedImages
@@ -19,7 +20,10 @@ def outliers(images: GroupedImages, units: np.ndarray) -> list[Finding]:
     the share of the group's images that lie nearer.
     """
     middle = directions(mean_features(units, images.group, len(images.groups)))
-    distance = 1 - np.einsum("nd,nd->n", units, middle[images.predicted])
+    cosine = np.empty(len(units))
+    for part in chunks(*units.shape):
+        cosine[part] = np.einsum("nd,nd->n", units[part], middle[images.predicted[part]])
+    distance = 1 - cosine
     unsure = images.confidence <= np.quantile(images.confidence, _UNSURE)
     excess = _excess(distance, images.predicted)
     rows = np.flatnonzero(unsure & (excess > _FAR))

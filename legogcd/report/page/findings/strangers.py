@@ -21,7 +21,7 @@ def strangers(images: GroupedImages, units: np.ndarray, most: int = 20) -> list[
         return []
     rows = np.flatnonzero((images.strangeness > 1 - FALSE_ALARMS) & ~images.labelled)
     candidate = candidate_groups(units[rows])
-    categories = [units[images.members(group)] for group in range(len(images.groups))]
+    categories = (units[images.members(group)] for group in range(len(images.groups)))
     least = min((_likeness(members) for members in categories if len(members) >= FEWEST), default=1.0)
     found = []
     for number in range(min(most, int(candidate.max(initial=-1)) + 1)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from legogcd.clustering.group_sums import group_sums
 from legogcd.report.page.findings.finding import Finding, FindingKind
 from legogcd.report.page.group_means import directions
 from legogcd.report.page.grouped_images import GroupedImages
@@ -17,8 +18,7 @@ def wrong_labels(images: GroupedImages, units: np.ndarray) -> list[Finding]:
     mean feature of each class, its own class without it, says more. New groups are left aside: a label is mostly
     mistaken for another label. ``values``: the similarity to the other class, to the rest of its own.
     """
-    sums = np.zeros((len(images.groups), units.shape[1]))
-    np.add.at(sums, images.group, units)
+    sums = group_sums(units, images.group, len(images.groups))
     sizes = np.bincount(images.group, minlength=len(images.groups))
     rows = np.flatnonzero(images.labelled & (sizes[images.group] > 1))
     own_group = images.group[rows]
