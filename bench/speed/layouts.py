@@ -1,6 +1,6 @@
 """Ways to lay out the report's map, by time and by neighbors kept: ``python -m bench.speed.layouts``.
 
-Made-up features of 40 groups that overlap; ours is the report's own function, the others get the same 50 principal
+Made-up features of 40 groups; ours is the report's own function, the others get the same 50 principal
 components. Each in a process of its own, twice: the first call of a process may compile. Seconds of the processor, and
 the share of each image's 15 nearest that are among its 15 nearest on the map. Needs
 ``pip install openTSNE pacmap umap-learn``; what is missing is left out. ``--out`` draws the maps.
