@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legogcd.clustering import exchanged, semi_supervised_kmeans
+from legogcd.clustering.kmeans import exchange as exchanging
 from legogcd.clustering.kmeans.exchange import Exchange
 from legogcd.evaluation import clustering_accuracy
 
@@ -100,7 +101,7 @@ def test_looking_only_at_clusters_that_changed_ends_where_looking_at_all_does(
     monkeypatch.setattr(Exchange, "_costs", counted)
     found = {}
     for at_rest in (61, 1):  # never, and whenever a single one is as it was
-        monkeypatch.setattr("legogcd.clustering.kmeans.exchange._AT_REST", at_rest)
+        monkeypatch.setattr(exchanging, "_AT_REST", at_rest)
         looked.clear()
         found[at_rest] = exchanged(points, labels, begun, 60, 30, known_share), sum(looked)
     np.testing.assert_array_equal(found[61][0], found[1][0])
