@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legogcd.clustering import semi_supervised_kmeans
+from legogcd.clustering import exchanged, semi_supervised_kmeans
+from legogcd.clustering.kmeans import exchange as exchanging
 from legogcd.clustering.kmeans.exchange import Exchange
 from legogcd.evaluation import clustering_accuracy
 
@@ -79,3 +80,29 @@ def test_small_classes_in_many_dimensions_are_found_where_nearest_centers_stop_e
         assert found.inertia == pytest.approx(inertia(points, found.labels), rel=1e-4) or not exchange
     assert inertias[1] < inertias[0]
     assert scores[1] > scores[0] + 0.1
+
+
+@pytest.mark.parametrize("known_share", [0.0, 0.4])
+def test_looking_only_at_clusters_that_changed_ends_where_looking_at_all_does(
+    known_share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    classes = np.arange(1200) % 60
+    points = (random.normal(size=(60, 20))[classes] + random.normal(size=(1200, 20))).astype(np.float32)
+    labels = np.where((classes < 30) & (np.arange(1200) < 600), classes, -1)
+    begun = random.integers(0, 60, 1200)
+    looked: list[int] = []
+    costs = Exchange._costs
+
+    def counted(self: Exchange, rows: np.ndarray) -> np.ndarray:
+        looked.append(len(rows))
+        return costs(self, rows)
+
+    monkeypatch.setattr(Exchange, "_costs", counted)
+    found = {}
+    for at_rest in (61, 1):  # never, and whenever a single one is as it was
+        monkeypatch.setattr(exchanging, "_AT_REST", at_rest)
+        looked.clear()
+        found[at_rest] = exchanged(points, labels, begun, 60, 30, known_share), sum(looked)
+    np.testing.assert_array_equal(found[61][0], found[1][0])
+    assert found[1][1] < found[61][1]

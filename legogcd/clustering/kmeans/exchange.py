@@ -1,6 +1,7 @@
 """Points given to another cluster one at a time, wherever that lowers the inertia (Hartigan, 1975)."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from legogcd.clustering.group_sums import group_sums
 from legogcd.clustering.kmeans.points import Floats, Ints, squared_norms
@@ -8,6 +9,7 @@ from legogcd.clustering.kmeans.points import Floats, Ints, squared_norms
 _BLOCK = 256  # points compared with all centers in one product
 _PASSES = 100  # over all points; a few dozen are enough
 _LEAST_GAIN = 1e-6  # relative; less is rounding
+_AT_REST = 256  # clusters that must be as they were for it to pay not to look at them
 
 
 class Exchange:
@@ -20,6 +22,9 @@ class Exchange:
     inertia; the end is a partition that no move of one point betters, of which there are fewer than of Lloyd's ends.
 
     At least ``fewest`` of the points that may move stay in the first ``n_known`` clusters.
+
+    Where clusters are many, a pass looks only at those that changed since the last one: what was no gain for a point
+    then is none now, unless its own cluster changed.
     """
 
     def __init__(self, points: Floats, clusters: Ints, k: int, n_held: int, n_known: int = 0, fewest: int = 0) -> None:
@@ -31,12 +36,15 @@ class Exchange:
         self.norms = np.zeros(k, np.float32)
         self._renew(np.arange(k))
         self.in_known = int((self.clusters[n_held:] < n_known).sum())
+        self.changed, self.changed_before = np.ones(k, bool), np.ones(k, bool)  # in this pass and in the last
+        self.wished = np.zeros(len(points), bool)  # to move, when last looked at
 
     def run(self) -> Ints:
         """Exchange points until no single one betters anything; returns the clusters [N]."""
         random = np.random.default_rng(0)
         free = np.arange(self.n_held, len(self.points))
         for _ in range(_PASSES):
+            self.changed, self.changed_before = np.zeros_like(self.changed), self.changed
             order = random.permutation(free)
             blocks = (order[begin : begin + _BLOCK] for begin in range(0, len(order), _BLOCK))
             if not sum(self._exchange(rows) for rows in blocks):
@@ -45,9 +53,37 @@ class Exchange:
 
     def _exchange(self, rows: Ints) -> int:
         """Move those of some points that gain by it; how many did."""
-        costs = self._costs(rows)
-        wishing = rows[costs.argmin(axis=1) != self.clusters[rows]]
+        self.wished[rows] = self._wish(rows)
+        wishing = rows[self.wished[rows]]
         return sum(self._move(int(row)) for row in wishing)  # each looks again: others of the block have moved since
+
+    def _wish(self, rows: Ints) -> NDArray[np.bool_]:
+        """Which of some points would gain by a move."""
+        recent = self.changed | self.changed_before
+        if len(recent) - recent.sum() < _AT_REST:
+            return self._would_move(rows)
+        anew = recent[self.clusters[rows]] | self.wished[rows]
+        wish = np.zeros(len(rows), bool)
+        wish[anew] = self._would_move(rows[anew])
+        wish[~anew] = self._offered(rows[~anew], np.flatnonzero(recent)) < self._saved(rows[~anew])
+        return wish
+
+    def _would_move(self, rows: Ints) -> NDArray[np.bool_]:
+        return np.asarray(self._costs(rows).argmin(axis=1) != self.clusters[rows])
+
+    def _offered(self, rows: Ints, among: Ints) -> Floats:
+        """The least that each point would add to the inertia in one of some clusters."""
+        points, sizes = self.points[rows], self.sizes[among]
+        apart = squared_norms(points)[:, None] + self.norms[among] - 2 * points @ self.centers[among].T
+        costs: Floats = np.maximum(apart, 0) * (sizes / (sizes + 1)).astype(np.float32)
+        least: Floats = costs.min(axis=1, initial=np.inf)
+        return least
+
+    def _saved(self, rows: Ints) -> Floats:
+        """What each point adds to the inertia where it is, but for a gain that would be rounding."""
+        sizes = self.sizes[self.clusters[rows]]
+        apart = squared_norms(self.points[rows] - self.centers[self.clusters[rows]])
+        return np.where(sizes < 2, 0, apart * sizes / np.maximum(sizes - 1, 1) * (1 - _LEAST_GAIN)).astype(np.float32)
 
     def _costs(self, rows: Ints) -> Floats:
         """What each point adds to the inertia in every cluster [n, K]."""
@@ -73,6 +109,7 @@ class Exchange:
             self.sizes[cluster] += sign
             self.sums[cluster] += sign * self.points[row]
         self._renew(np.array([own, other]))
+        self.changed[[own, other]] = True
         return True
 
     def _renew(self, changed: Ints) -> None:

@@ -12,8 +12,6 @@ from legogcd.clustering.kmeans.points import Floats, Ints, as_points, check_enou
 from legogcd.clustering.kmeans.seeding import Draws, Seeding, Start
 from legogcd.errors import UserError
 
-_EXCHANGED = 10**10  # points · clusters · dimensions up to which single points are exchanged from every start
-
 
 def semi_supervised_kmeans(
     features: Any,
@@ -51,8 +49,7 @@ def semi_supervised_kmeans(
     distances as they are.
 
     With ``exchange`` every start goes on, where its points are nearest to their centers, with `Exchange`: a point moves
-    wherever that lowers the inertia. It matters where clusters are small and dimensions many (docs/accuracy.md). Where
-    N·K·D is above 10¹⁰, which is minutes of it, only the start goes on that has the lowest inertia by then.
+    wherever that lowers the inertia. It matters where clusters are small and dimensions many (docs/accuracy.md).
 
     Distances are float32 matrix products over chunks of points; the means returned are summed in float64. A search
     after a move looks only at the centers that moved. Memory beside the features: 4·N·D bytes for their centered copy,
@@ -78,12 +75,8 @@ def semi_supervised_kmeans(
     n_starts = n_init if k > n_labelled else 1  # without new centers every start is the same
     starts = run.seeding.starts(np.random.default_rng(seed), n_starts)
     ends = (run.fit(start, max_iter, tol) for start in starts)
-    if exchange and points.size * k <= _EXCHANGED:
-        best = min(map(run.exchanged, ends), key=lambda found: found.inertia)
-    elif exchange:
-        best = run.exchanged(min(ends, key=lambda end: run.clustering(*end).inertia))
-    else:
-        best = min((run.clustering(*end) for end in ends), key=lambda found: found.inertia)
+    found = (run.exchanged(end) if exchange else run.clustering(*end) for end in ends)
+    best = min(found, key=lambda one: one.inertia)
 
     assigned = np.empty(len(points), dtype=np.int64)
     assigned[order] = places[best.labels]
