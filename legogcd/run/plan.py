@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from legogcd.allocator import give_back
 from legogcd.clustering import starts_for
 from legogcd.collection import UNLABELLED, Collection, images_at
 from legogcd.display import Quiet
 from legogcd.errors import UserError
+from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
 from legogcd.run.job import Job, Prepared, prepare
+from legogcd.run.memory_need import Held, MemoryNeed, memory_need
 from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
 from legogcd.training.draw import MOST_CLUSTERED
@@ -46,7 +49,7 @@ class Plan:
     step: float
     evaluation: float
     disk: int
-    memory: int
+    memory: MemoryNeed
     kept: bool
 
     @property
@@ -67,9 +70,12 @@ class Plan:
             f"keeping    {encode} ({views})",
             f"disk       {human_bytes(self.disk)}",
             f"training   {human_seconds(self.train)} ({self.epochs} epochs of {each})",
-            f"memory     {human_bytes(self.memory)}",
+            f"memory     {human_bytes(self.memory.most)} ({self._phases()})",
             f"in all     {human_seconds(self.total)}",
         ]
+
+    def _phases(self) -> str:
+        return ", ".join(f"{phase} {human_bytes(amount)}" for phase, amount in self.memory.phases())
 
 
 def assumed_job(images: Path, options: RunOptions) -> Job:
@@ -88,7 +94,7 @@ def assumed_job(images: Path, options: RunOptions) -> Job:
 def plan(job: Job, display: Quiet | None = None) -> Plan:
     """Measure what the job's parts take with a sample of its images, and add up what the whole will.
 
-    Scoring after every epoch and the report come on top.
+    The time of scoring after every epoch and of the report comes on top.
     """
     display, count, views = display or Quiet(), len(job.collection), job.options.views
     storage = job.options.view_storage()
@@ -100,8 +106,14 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         display.note("encoding a few images")
         prepared, per_image = _encode_some(job, Path(folder))
+        encoding = own_memory()
+        give_back()
+        loaded = own_memory()
         display.note("training on them")
-        step, evaluation, memory = _train_some(prepared, count)
+        step, evaluation = _train_some(prepared, count)
+        training = own_memory()
+        give_back()
+        held = Held(loaded, encoding, training, own_memory())
     backbone, runtime = prepared.backbone, prepared.runtime
     start = _start_some(job, backbone.dim) if job.recipe.start == "kmeans" and job.recipe.epochs else 0.0
     encoder = Encoder(backbone, runtime.device, runtime.precision, job.options.protocol.decode == "full")
@@ -119,9 +131,17 @@ def plan(job: Job, display: Quiet | None = None) -> Plan:
         step=step,
         evaluation=count * evaluation,
         disk=request.size_on_disk,
-        memory=memory + 4 * min(count, MOST_CLUSTERED) * backbone.dim,
+        memory=_memory(job, held, backbone.dim),
         kept=kept,
     )
+
+
+def _memory(job: Job, held: Held, dim: int) -> MemoryNeed:
+    collection, recipe = job.collection, job.recipe
+    clustered = min(len(collection), MOST_CLUSTERED) if recipe.start == "kmeans" else 0
+    width = recipe.whitened_width(job.n_classes) if isinstance(recipe, LegoGCDPlusRecipe) else 0
+    labelled, seen = int(collection.labelled.sum()), min(width, dim) or None
+    return memory_need(held, len(collection), labelled, job.n_classes, dim, clustered, seen)
 
 
 def _encode_some(job: Job, folder: Path) -> tuple[Prepared, float]:
@@ -141,8 +161,8 @@ def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
     return prepare(replace(job, collection=sample).changed(cache=folder), Quiet())
 
 
-def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
-    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory the process then holds."""
+def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float]:
+    """Seconds of a step at the job's batch size, and of an image's evaluation."""
     job, recipe = prepared.job, prepared.job.recipe
     method = prepared.model().method
     places = torch.arange(_STEPS * min(recipe.batch_size, n_images)) % len(prepared.rows)
@@ -156,7 +176,7 @@ def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
         step = _typical(lambda: train(learner, views, optimizer, one, seed=0)) / _STEPS
     evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
     evaluation = _typical(lambda: list(learner.evaluation_features(views, evaluated))) / len(evaluated)
-    return step, evaluation, own_memory()
+    return step, evaluation
 
 
 def _start_some(job: Job, dim: int) -> float:
