@@ -1,9 +1,12 @@
-"""Memory of training over kept views, whatever their number: ``python -m bench.speed.memory``.
+"""Memory of each phase of a large run, and of training whatever the number of images: ``python -m bench.speed.memory``.
 
-6,000 and 100,000 images with 4 views each (9 and 151 GB as bf16, in sparse files that take no disk), ViT-B/16: the
-loop with every image drawn from, stopped after some steps, then the evaluation of some images. Counted is memory of the
-process's own; pages of the mapped file are the system's and are dropped when it needs them. The batch itself, 256
-views' tokens, would be 78 MB.
+The phases are those of `bench.speed.phase_memory`: 100,000 images, 1,000 classes, the default backbone; each in a
+process of its own, from begin to end where ``--whole`` is given, else without repetitions that hold no more.
+
+Training alone: 6,000 and 100,000 images with 4 views each (9 and 151 GB as bf16, in sparse files that take no disk),
+ViT-B/16: the loop with every image drawn from, stopped after some steps, then the evaluation of some images. Counted is
+memory of the process's own; pages of the mapped file are the system's and are dropped when it needs them. The batch
+itself, 256 views' tokens, would be 78 MB.
 """
 
 import argparse
@@ -16,7 +19,9 @@ from typing import Any
 import torch
 from transformers import ViTConfig, ViTModel
 
+from bench.speed import phase_memory
 from bench.speed.contest import Contender, anonymous_mb, answer
+from legogcd.run.own_process import in_own_process
 
 SIZES, VIEWS, STEPS, EVALUATED = (6_000, 100_000), 4, 10, 1024
 
@@ -25,22 +30,24 @@ def main() -> None:
     options = read_options()
     if options.child:
         return answer(training(options.folder, int(options.child)))
-    report(measure(options.threads))
+    report(measure(options.threads, options.whole))
     return None
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.speed.memory", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--whole", action="store_true", help="phases from begin to end: ten minutes of one core")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
-def measure(threads: int) -> dict[str, Any]:
-    """Megabytes of anonymous memory at most, by number of images."""
+def measure(threads: int, whole: bool = False) -> dict[str, Any]:
+    """Megabytes of anonymous memory at most, by phase and by number of images."""
     from bench.speed.kept import write_noise
 
+    phases = by_phase(threads, whole)
     peaks = {}
     with tempfile.TemporaryDirectory() as folder:
         ViTModel(ViTConfig(), add_pooling_layer=False).save_pretrained(Path(folder) / "vit")
@@ -50,7 +57,18 @@ def measure(threads: int) -> dict[str, Any]:
             child.ask()
             peaks[str(size)] = child.ask()["peak_mb"]
             child.close()
-    return {"threads": threads, "anonymous_mb_before": anonymous_mb(), "peak_anonymous_mb": peaks}
+    before = anonymous_mb()
+    return {"threads": threads, "phase_mb": phases, "anonymous_mb_before": before, "peak_anonymous_mb": peaks}
+
+
+def by_phase(threads: int, whole: bool) -> dict[str, float]:
+    """Megabytes of anonymous memory at most, by phase."""
+    work, found = phase_memory.measured if whole else phase_memory.shortly, {}
+    for phase in phase_memory.PHASES:
+        with tempfile.TemporaryDirectory() as folder:
+            found[phase] = in_own_process(work, phase, Path(folder), threads)[0][1] / 1e6
+        print(f"{phase:9s} {found[phase]:6.0f} MB", flush=True)
+    return found
 
 
 class Enough(Exception):  # noqa: N818

@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from legogcd.allocator import give_back
 from legogcd.clustering import starts_for
 from legogcd.collection import UNLABELLED, Collection, images_at
 from legogcd.display import Quiet
 from legogcd.errors import UserError
+from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
 from legogcd.run.effort import EFFORTS
 from legogcd.run.job import Job, Prepared, prepare
+from legogcd.run.memory_need import Held, MemoryNeed, memory_need
 from legogcd.run.options import RunOptions
 from legogcd.run.own_process import own_memory
 from legogcd.training.draw import MOST_CLUSTERED
@@ -48,7 +51,7 @@ class Plan:
     settling: float
     evaluation: float
     disk: int
-    memory: int
+    memory: MemoryNeed
     kept: bool
 
     @property
@@ -69,9 +72,12 @@ class Plan:
             f"keeping    {encode} ({views})",
             f"disk       {human_bytes(self.disk)}",
             f"training   {human_seconds(self.train)} ({self.epochs} epochs of {each})",
-            f"memory     {human_bytes(self.memory)}",
+            f"memory     {human_bytes(self.memory.most)} ({self._phases()})",
             f"in all     {human_seconds(self.total)}",
         ]
+
+    def _phases(self) -> str:
+        return ", ".join(f"{phase} {human_bytes(amount)}" for phase, amount in self.memory.phases())
 
 
 def assumed_job(images: Path, options: RunOptions) -> Job:
@@ -116,8 +122,8 @@ def effort_lines(found: Mapping[str, Plan]) -> list[str]:
 def plan(job: Job, display: Quiet | None = None, like: Plan | None = None) -> Plan:
     """Measure what the job's parts take with a sample of its images, and add up what the whole will.
 
-    Scoring after every epoch and the report come on top. Training is taken from ``like``, a plan for the same images,
-    method and backbone, where there is one.
+    The time of scoring after every epoch and of the report comes on top. Training is taken from ``like``, a plan for
+    the same images, method and backbone, where there is one.
     """
     display, count, views = display or Quiet(), len(job.collection), job.options.protocol.views
     storage = job.options.view_storage()
@@ -130,8 +136,14 @@ def plan(job: Job, display: Quiet | None = None, like: Plan | None = None) -> Pl
         display.note("encoding a few images")
         prepared, per_image = _encode_some(job, Path(folder))
         if like is None:
+            encoding = own_memory()
+            give_back()
+            loaded = own_memory()
             display.note("training on them")
-            step, evaluation, memory = _train_some(prepared, count)
+            step, evaluation = _train_some(prepared, count)
+            training = own_memory()
+            give_back()
+            memory = _memory(job, Held(loaded, encoding, training, own_memory()), prepared.backbone.dim)
         else:
             step, evaluation, memory = like.step, like.evaluation / count, like.memory
     backbone, runtime = prepared.backbone, prepared.runtime
@@ -157,6 +169,14 @@ def plan(job: Job, display: Quiet | None = None, like: Plan | None = None) -> Pl
     )
 
 
+def _memory(job: Job, held: Held, dim: int) -> MemoryNeed:
+    collection, recipe = job.collection, job.recipe
+    clustered = min(len(collection), MOST_CLUSTERED) if recipe.start == "kmeans" else 0
+    width = recipe.whitened_width(job.n_classes) if isinstance(recipe, LegoGCDPlusRecipe) else 0
+    labelled, seen = int(collection.labelled.sum()), min(width, dim) or None
+    return memory_need(held, len(collection), labelled, job.n_classes, dim, clustered, seen)
+
+
 def _encode_some(job: Job, folder: Path) -> tuple[Prepared, float]:
     """A sample of the collection with its views kept in ``folder``, and the seconds one image took."""
     order = np.random.default_rng(0).permutation(len(job.collection))
@@ -174,8 +194,8 @@ def _keep(job: Job, rows: np.ndarray, folder: Path) -> Prepared:
     return prepare(replace(job, collection=sample).changed(cache=folder), Quiet())
 
 
-def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
-    """Seconds of a step at the job's batch size, of an image's evaluation, and the memory all of it will hold."""
+def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float]:
+    """Seconds of a step at the job's batch size, and of an image's evaluation."""
     job, recipe = prepared.job, prepared.job.recipe
     method = prepared.model().method
     places = torch.arange(_STEPS * min(recipe.batch_size, n_images)) % len(prepared.rows)
@@ -188,7 +208,7 @@ def _train_some(prepared: Prepared, n_images: int) -> tuple[float, float, int]:
         step = _typical(lambda: train_epoch(learner, views, optimizer, recipe, seed=0, epoch=0)) / _STEPS
     evaluated = torch.arange(2 * EVALUATION_BATCH) % len(places)
     evaluation = _typical(lambda: list(learner.evaluation_features(views, evaluated))) / len(evaluated)
-    return step, evaluation, own_memory() + 4 * min(n_images, MOST_CLUSTERED) * prepared.backbone.dim
+    return step, evaluation
 
 
 def _group_some(job: Job, dim: int) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.run import Job, RunOptions, prepare
 from legogcd.run import plan as plan_module
+from legogcd.run.memory_need import MemoryNeed
 from legogcd.run.plan import Plan, effort_lines, plan, plans
 
 
@@ -50,7 +51,8 @@ def test_all_parts_were_measured(job: Job) -> None:
     for seconds in (planned.encode, planned.start, planned.step, planned.evaluation):
         assert seconds > 0
     assert planned.total > planned.encode + 21 * planned.step
-    assert planned.memory > 10**7
+    assert planned.memory.most > 10**7
+    assert planned.memory.training >= planned.memory.most / 10
 
 
 def test_views_that_are_kept_cost_nothing(job: Job) -> None:
@@ -113,12 +115,13 @@ def test_lines_are_readable() -> None:
         settling=0.0,
         evaluation=9.0,
         disk=9_060_000_000,
-        memory=1_900_000_000,
+        memory=MemoryNeed(600_000_000, 1_900_000_000, 700_000_000, 650_000_000, 1_200_000_000),
         kept=False,
     )
     text = "\n".join(planned.lines())
     assert "2.0 hours (4 views and the evaluation view of 5994 images)" in text
     assert "disk       9.06 GB" in text
+    assert "memory     1.9 GB (encoding 600 MB, start 1.9 GB, training 700 MB, sorting 650 MB, report 1.2 GB)" in text
     assert "39 minutes (200 epochs of 46 steps an epoch, 250 ms each)" in text
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from legogcd.run.memory_need import MOST_SHOWN, SAMPLED
 from legogcd.wording import counted
 
-MOST_SHOWN = 50_000  # images that are all on the page
-SAMPLED = 20_000
 _OF_EACH = 5  # images of a group at least, where it has so many
 
 

@@ -1,0 +1,50 @@
+"""What each phase of a large run takes: below the bounds that are promised, and no more than a plan says.
+
+100,000 images, 1,000 classes, the default backbone, legogcd+; each phase in a process of its own, its memory read from
+the system. What is made up costs time and no memory (see `bench.speed.phase_memory`).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.speed import phase_memory
+from bench.speed.phase_memory import CLASSES, IMAGES, labels_of
+from legogcd.run.memory_need import report_arrays, sorting_arrays, start_arrays
+from legogcd.run.own_process import in_own_process
+from legogcd.training.draw import MOST_CLUSTERED
+
+GIGABYTE, DIM = 10**9, 1280
+LABELLED = int((labels_of(MOST_CLUSTERED)[1] >= 0).sum())
+ARRAYS: dict[str, Callable[[], int]] = {
+    "start": lambda: start_arrays(MOST_CLUSTERED, LABELLED, CLASSES, DIM, DIM),
+    "sorting": lambda: sorting_arrays(IMAGES, CLASSES),
+    "report": lambda: report_arrays(IMAGES, CLASSES, DIM),
+}
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells mapped files apart")
+
+
+@pytest.mark.parametrize(
+    ("phase", "bound"),
+    [
+        ("encoding", GIGABYTE),
+        ("start", 1.5 * GIGABYTE),
+        ("training", GIGABYTE),
+        ("sorting", 1.5 * GIGABYTE),
+        ("report", 1.5 * GIGABYTE),
+    ],
+)
+def test_no_phase_takes_more_than_is_promised_and_planned(phase: str, bound: float, tmp_path: Path) -> None:
+    (before, most), _ = in_own_process(phase_memory.shortly, phase, tmp_path)
+    assert before < most < bound
+    if phase in ARRAYS:
+        planned = before + ARRAYS[phase]()
+        assert most < planned < 1.6 * most
+
+
+def test_training_takes_no_more_after_many_steps_than_after_few() -> None:
+    """Steps large enough that what each left behind would be seen, on features small enough to be quick."""
+    (early, late), _ = in_own_process(phase_memory.many_steps, 6, 24)
+    assert late < early + 40_000_000
