@@ -44,13 +44,14 @@ def main() -> None:
         "parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help=", ".join(PARTS)
     )
     parser.add_argument("--count", type=int, help="how often, for parts that can be tried any number of times")
+    parser.add_argument("--only", nargs="+", default=[], help="of cluster, the cases that have all these words")
     parser.add_argument("--out", type=Path, default=Path("results/faults.json"))
     options = parser.parse_args()
     load_libraries()
     parts = list(PARTS) if "all" in options.parts else options.parts
     for part in parts:
         began = time.monotonic()
-        found = _tried(part, options.count)
+        found = _tried(part, options.count, *([options.only] if part == "cluster" else []))
         seconds = time.monotonic() - began
         print(f"\n{part}, {seconds:.0f} s\n\n{table(found.rows())}", flush=True)
         everything = json.loads(options.out.read_text()) if options.out.exists() else {}
@@ -63,14 +64,14 @@ def table(rows: list[tuple[str, int, str]]) -> str:
     return "\n".join(lines + [f"| {what} | {count:,} | {outcome} |" for what, count, outcome in rows])
 
 
-def _tried(part: str, count: int | None) -> Found:
+def _tried(part: str, count: int | None, *more: Any) -> Found:
     place, usual = PARTS[part]
     module, name = place.split(":")
     function = getattr(importlib.import_module(f"bench.faults.{module}"), name)
     with tempfile.TemporaryDirectory(prefix="legogcd-faults-") as home:
         os.environ["XDG_STATE_HOME"] = f"{home}/state"  # where runs made here are noted
         trial = make_trial(Path(home))
-        found: Found = function(trial) if usual is None else function(trial, count or usual)
+        found: Found = function(trial) if usual is None else function(trial, count or usual, *more)
     return found
 
 

@@ -46,15 +46,18 @@ class Clusters:
         return {"identical": self.identical, "otherwise": self.otherwise}
 
 
-def kill_clusters(trial: Trial, count: int, phases: Sequence[str] = PHASES, killed: Sequence[str] = KILLED) -> Clusters:
-    """Each case ``count`` times: who is killed in which phase."""
+def kill_clusters(trial: Trial, count: int, only: Sequence[str] = ()) -> Clusters:
+    """Each case ``count`` times: who is killed in which phase; of all cases ``only`` those that have these words."""
     found = Clusters()
-    for phase in phases:
+    for phase in PHASES:
+        cases = {who: f"{who} killed in the middle of {phase}" for who in KILLED}
+        cases = {who: case for who, case in cases.items() if all(word in case for word in only)}
+        if not cases:
+            continue
         if phase == "predict":
             trial.whole()
         whole = _unkilled(trial, phase)
-        for who in killed:
-            case = f"{who} killed in the middle of {phase}"
+        for who, case in cases.items():
             found.identical[case] = 0
             for _ in range(count):
                 _clear(trial, phase)

@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import requires
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,6 +19,8 @@ from legogcd.collection import find_images, from_folders
 from legogcd.run import Job, RunOptions, discover, prediction_parts
 from legogcd.run.engines import ray as engine
 from legogcd.run.engines.ray import RayEngine
+from legogcd.run.engines.training import discover_with_engine
+from legogcd.run.folder import MANIFEST
 from legogcd.run.predict import predict_run
 from legogcd.vision import Encoder, ViewRequest, load_backbone
 from legogcd.vision.views import shards
@@ -123,6 +127,56 @@ def test_a_worker_killed_while_predicting_costs_nothing(
     assert killed
     assert (tmp_path / "together.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
     assert together == alone
+
+
+def dying_once(work: Callable[[], None], first: Callable[[], None], finished: Path, died: Path) -> Callable[[], None]:
+    """What a training process does: ``first``, and then ``work``, in which the second one kills itself, once.
+
+    That is in the second of its epochs. Both are done by the same processes, as starting them is what takes time.
+    """
+
+    def train() -> None:  # in a process of Ray's, which does not find this module: nothing of it is used here
+        from legogcd import launched
+        from legogcd.training import journal
+        from legogcd.training.loop import EpochLog
+
+        journal.SECONDS_BETWEEN_CHECKPOINTS = 0
+        if not finished.exists():
+            first()
+        add = EpochLog.add
+
+        def add_or_die(log, step) -> None:
+            add(log, step)
+            if log.epoch == 1 and launched.rank() == 1 and not died.exists():
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        EpochLog.add = add_or_die
+        work()
+
+    return train
+
+
+@pytest.mark.usefixtures("_ray", "run")  # which keeps the views
+def test_a_training_process_that_is_killed_costs_nothing(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, alone, died = tmp_path / "killed", tmp_path / "alone", tmp_path / "died"
+    job = job.changed(epochs=3)
+    unharmed = partial(discover, job, alone)  # by as many processes, none of which dies
+    train = engine.train_on_cluster
+
+    def train_dying(work: Callable[[], None], *given: Any) -> None:
+        train(dying_once(work, unharmed, alone / MANIFEST, died), *given)
+
+    monkeypatch.setattr(engine, "train_on_cluster", train_dying)
+    discover_with_engine(job.changed(engine="ray", workers=2), killed)
+    assert died.exists()
+    left = {folder: contents(folder) for folder in (killed, alone)}
+    assert {"predictions.csv", "model.safetensors", "metrics.jsonl"} < set(left[alone])
+    same = {name for name in left[alone] if left[killed].get(name) == left[alone][name]}
+    assert set(left[alone]) - same <= {"timing.jsonl"}
+    assert set(left[killed]) == set(left[alone])
 
 
 @pytest.mark.parametrize("command", ["encode", "predict", "discover"])
