@@ -1,16 +1,19 @@
 """The paper's claim at the paper's length: ``python -m bench.accuracy.length --data DIR:KNOWN:PIXELS … --out RUNS``.
 
 SimGCD, LegoGCD as its paper says and LegoGCD as released, the published recipe, all of its epochs, on kept views. Every
-run leaves a folder; one that was stopped goes on, one that is there is not made again. The table (All, Old and New of
-the last epoch, what was forgotten of Old, selected views of a batch) is that of the folders, mean and spread over the
-seeds; ``--shown`` trains nothing. The curves: ``legogcd figures paper RUNS/*/*``.
+run leaves a folder; one that was stopped goes on. Every epoch of a finished run is a row of ``--csv``; a run that has
+rows is not made again. The table (All, Old and New of the last epoch, what was forgotten of Old, selected views of a
+batch) is that of the rows, mean and spread over the seeds; ``--minutes`` begins no further run after so long,
+``--shown`` begins none. The curves: ``legogcd figures paper RUNS/*/*``.
 """
 
 import argparse
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from bench.accuracy.study import DataSet
 from legogcd.display import Screen
@@ -20,25 +23,39 @@ from legogcd.run.figure_sample import keep_sample
 from legogcd.run.folder import PREDICTIONS, read_metrics
 
 METHODS = ("simgcd", "legogcd", "legogcd-released")
+KEY = ("dataset", "pixels", "method", "seed")
 COLUMNS = ("All", "Old", "New", "forgotten of Old", "selected, last epoch", "selected, best epoch")
 
 
 def main() -> None:
     options = read_options()
-    for data in options.data:
-        for seed in options.seeds:
-            for method in options.methods if not options.shown else ():
-                run(data, method, seed, options)
-    for line in table(options):
-        print(line)
+    began = time.monotonic()
+    for data, seed, method in wanted(options):
+        if options.minutes is not None and time.monotonic() - began > 60 * options.minutes:
+            break
+        run(data, method, seed, options)
+    if options.csv.exists():
+        print("\n".join(table(pd.read_csv(options.csv))))
+
+
+def wanted(options: argparse.Namespace) -> Iterator[tuple[DataSet, int, str]]:
+    """Runs without rows, seed by seed: a study that was stopped has all methods of the seeds it has."""
+    have = pd.read_csv(options.csv) if options.csv.exists() else pd.DataFrame(columns=list(KEY))
+    made = set(have[list(KEY)].itertuples(index=False, name=None))
+    for seed in options.seeds if not options.shown else ():
+        for data in options.data:
+            for method in options.methods:
+                if (data.name, data.image_size, method, seed) not in made:
+                    yield data, seed, method
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.accuracy.length", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--data", type=DataSet.read, nargs="+", required=True, metavar="DIR:KNOWN:PIXELS")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--data", type=DataSet.read, nargs="*", default=[], metavar="DIR:KNOWN:PIXELS")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--csv", type=Path, default=Path("results/length.csv"), help="a row per epoch of finished runs")
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
     parser.add_argument("--recipe", default="paper")
@@ -46,18 +63,28 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, help="default: those of the recipe, 200")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--minutes", type=float)
     parser.add_argument("--shown", action="store_true", help="train nothing")
     return parser.parse_args()
 
 
-def folder_of(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> Path:
-    return Path(options.out) / data.name / f"{method}-{seed}"
-
-
 def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> None:
-    out = folder_of(data, method, seed, options)
-    if (out / PREDICTIONS).exists():
-        return
+    out = Path(options.out) / data.name / f"{method}-{seed}"
+    if not (out / PREDICTIONS).exists():
+        train(data, method, seed, out, options)
+    rows = pd.DataFrame(
+        {
+            **dict(zip(KEY, (data.name, data.image_size, method, seed), strict=True)),
+            **{name: entry[name] for name in ("epoch", "all", "old", "new")},
+            "selected": selected_per_batch(entry) or 0.0,
+        }
+        for entry in read_metrics(out)
+    )
+    options.csv.parent.mkdir(parents=True, exist_ok=True)
+    rows.to_csv(options.csv, mode="a", header=not options.csv.exists(), index=False, float_format="%.6g")
+
+
+def train(data: DataSet, method: str, seed: int, out: Path, options: argparse.Namespace) -> None:
     collection, truth = data.open()
     chosen = RunOptions(
         n_classes=truth.n_classes(collection),
@@ -76,27 +103,23 @@ def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> N
     keep_sample(outcome, collection, truth, out)
 
 
-def table(options: argparse.Namespace) -> Iterator[str]:
+def table(rows: pd.DataFrame) -> Iterator[str]:
     """A row per data set and method: mean ± standard deviation over the seeds."""
     yield f"| data set | method | seeds | {' | '.join(COLUMNS)} |"
     yield f"|---|---|--:|{'--:|' * len(COLUMNS)}"
-    for data in options.data:
-        for method in options.methods:
-            folders = [folder_of(data, method, seed, options) for seed in options.seeds]
-            rows = [figures(folder) for folder in folders if (folder / PREDICTIONS).exists()]
-            if rows:
-                means, spreads = np.mean(rows, axis=0), np.std(rows, axis=0)
-                cells = [f"{mean:.1f} ± {spread:.1f}" for mean, spread in zip(means, spreads, strict=True)]
-                yield f"| {data.name} | {method} | {len(rows)} | {' | '.join(cells)} |"
+    for (dataset, pixels, method), some in rows.groupby(["dataset", "pixels", "method"], sort=False):
+        runs = [figures(one) for _, one in some.groupby("seed")]
+        means, spreads = np.mean(runs, axis=0), np.std(runs, axis=0)
+        cells = [f"{mean:.1f} ± {spread:.1f}" for mean, spread in zip(means, spreads, strict=True)]
+        yield f"| {dataset}, {pixels} px | {method} | {len(runs)} | {' | '.join(cells)} |"
 
 
-def figures(folder: Path) -> list[float]:
+def figures(epochs: pd.DataFrame) -> list[float]:
     """What `COLUMNS` name, of one run."""
-    entries = read_metrics(folder)
-    chosen = [selected_per_batch(entry) or 0.0 for entry in entries]
-    lost = forgetting([entry["old"] for entry in entries])
-    last = entries[-1]
-    return [*(100 * last[part] for part in ("all", "old", "new")), 100 * lost, chosen[-1], max(chosen)]
+    epochs = epochs.sort_values("epoch")
+    last, selected = epochs.iloc[-1], epochs["selected"]
+    accuracies = [100 * float(last[part]) for part in ("all", "old", "new")]
+    return [*accuracies, 100 * forgetting(list(epochs["old"])), float(selected.iloc[-1]), float(selected.max())]
 
 
 if __name__ == "__main__":

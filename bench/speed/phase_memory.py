@@ -45,6 +45,7 @@ from legogcd.vision.views.rows import dense
 from legogcd.vision.views.store import encode_shard
 
 IMAGES, CLASSES, KNOWN, VIEWS = 100_000, 1_000, 500, 4
+LARGE_BATCH = 1_024
 METHOD, BACKBONE, FAMILY = "legogcd+", "efficientnet-lite0", "efficientnet"
 NAMES = tuple(f"c{number:04d}" for number in range(KNOWN))
 
@@ -196,17 +197,17 @@ class FirstOf(torch.nn.Linear):
         return super().forward(dense(state[0], torch.float32))
 
 
-def many_steps(few: int, many: int) -> tuple[int, int]:
-    """Bytes after a few steps and after many, of batches so large that what is left behind by one would be seen."""
-    settings = {"epochs": 1, "batch_size": 1_024, "projector_hidden": 64, "projector_out": 32}
+def many_steps(steps: int) -> list[int]:
+    """Bytes after each step, of batches so large that what is left behind by one would be seen."""
+    settings = {"epochs": 1, "batch_size": LARGE_BATCH, "projector_hidden": 64, "projector_out": 32}
     recipe = default_recipe(METHOD, FAMILY).with_settings(settings)
     learner = Learner(FirstOf(64, 64), build_method(METHOD, 64, CLASSES, KNOWN, recipe), open_runtime("cpu", "fp32"))
     optimizer = build_optimizer(learner.tail, learner.method, recipe)
     held: list[int] = []
     optimizer.register_step_post_hook(lambda *_: held.append(own_memory()))
-    labels = torch.from_numpy(labels_of(1_024 * many)[1])
+    labels = torch.from_numpy(labels_of(LARGE_BATCH * steps)[1])
     train(learner, LabelledViews(NoViews(), torch.arange(len(labels)), labels), optimizer, recipe, 0)
-    return held[few - 1], held[many - 1]
+    return held
 
 
 PHASES: dict[str, Callable[[Path], None]] = {
