@@ -200,6 +200,7 @@ class FirstOf(torch.nn.Linear):
 def many_steps(steps: int) -> list[int]:
     """Bytes after each step, of batches so large that what is left behind by one would be seen."""
     settings = {"epochs": 1, "batch_size": LARGE_BATCH, "projector_hidden": 64, "projector_out": 32}
+    settings["settle"] = False  # which is not a step
     recipe = default_recipe(METHOD, FAMILY).with_settings(settings)
     learner = Learner(FirstOf(64, 64), build_method(METHOD, 64, CLASSES, KNOWN, recipe), open_runtime("cpu", "fp32"))
     optimizer = build_optimizer(learner.tail, learner.method, recipe)

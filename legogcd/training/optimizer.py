@@ -1,5 +1,6 @@
 """SGD as the papers set it: which parameters decay, a rate by epoch, one for the tail and one for the heads."""
 
+import inspect
 import math
 from typing import Any
 
@@ -7,6 +8,19 @@ import torch
 from torch import nn
 
 from legogcd.methods import Recipe
+
+
+class PlainSGD(torch.optim.SGD):
+    """`torch.optim.SGD` without what its methods are wrapped in: that would load torch's compiler, in seconds.
+
+    The wrapping matters to code that is compiled, and no training here is.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.SGD.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.SGD.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.SGD.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.SGD.load_state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.SGD.step))
 
 
 def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch.optim.SGD:
@@ -22,7 +36,7 @@ def build_optimizer(tail: nn.Module, method: nn.Module, recipe: Recipe) -> torch
             chosen = [parameter for parameter in parameters if (parameter.ndim <= 1) == flat]
             if chosen and scale > 0:
                 groups.append({"params": chosen, "weight_decay": decay, "scale": scale})
-    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum, fused=True)
+    return PlainSGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum, fused=True)
 
 
 def rate_at(recipe: Recipe, epoch: int) -> float:

@@ -47,7 +47,7 @@ def test_no_phase_takes_more_than_is_promised_and_planned(phase: str, bound: flo
 
 
 def test_a_step_of_training_leaves_nothing_behind() -> None:
-    """Steps so large that it would be seen; where in the heap a step's tables lie changes now and then, not each time."""
+    """Steps so large that it would be seen; where a step's tables lie in the heap changes now and then."""
     held, _ = in_own_process(phase_memory.many_steps, 20)
     growth = np.diff(held[5:])
     assert np.median(growth) == 0

@@ -85,10 +85,9 @@ def test_a_worker_killed_while_encoding_costs_nothing(
 
 
 @pytest.fixture(scope="module")
-def job(pictures: Path, tiny_vit: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def job(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
     options = RunOptions(
         n_classes=4,
-        backbone=str(tiny_vit),
         image_size=32,
         views=2,
         epochs=1,

@@ -69,6 +69,8 @@ def test_interrupted_after_any_epoch_a_run_ends_with_the_same_bytes(
     settings = {"batch_size": 16}
     if method in ("legogcd", "legogcd+"):
         settings = QUICK
+    elif method == "uno":
+        settings |= {"head_hidden": 32, "head_out": 16}
     elif method == "gcd":
         settings |= {"projector_hidden": 16, "projector_out": 64}
     job = job.changed(method=method, settings=settings)
@@ -307,7 +309,7 @@ COMMAND = (
 
 
 def command(job: Job, pictures: Path, run: Path, *more: str, seconds: float = 0) -> list[str]:
-    options = job.options.changed(epochs=40, settings={**QUICK, "batch_size": 8})
+    options = job.options.changed(epochs=20, settings={**QUICK, "batch_size": 8}, backbone="efficientnet-lite0")
     words = [sys.executable, "-c", COMMAND, str(seconds), "discover", str(pictures), "--labels", "folders"]
     words += ["--known", "blue,green", "--out", str(run), "--no-report", "--cache", str(options.cache)]
     return [*words, *(word.strip("'") for word in options.words()), *more]
@@ -330,7 +332,7 @@ def test_a_stop_on_request_saves_and_says_how_to_go_on(
     assert process.returncode == 128 + number, said
     assert "Traceback" not in said
     last = said.strip().splitlines()[-1]
-    assert "of 40 epochs are saved; go on with: legogcd discover" in last
+    assert "of 20 epochs are saved; go on with: legogcd discover" in last
     assert last.endswith("--resume")
     assert (cut / "checkpoints").exists()
     subprocess.run(command(job, pictures, cut, "--resume"), check=True, capture_output=True)

@@ -1,5 +1,8 @@
 """SGD groups and the cosine by epoch."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -52,3 +55,43 @@ def test_steps_are_those_of_sgd_by_hand() -> None:
         velocity = 0.9 * velocity + gradient + 0.1 * weight
         weight = weight - 0.5 * velocity
         assert torch.allclose(heads.weight.double(), weight, atol=1e-6)
+
+
+def test_it_steps_and_is_saved_as_pytorchs_own() -> None:
+    torch.manual_seed(0)
+    ours, theirs = nn.Linear(5, 4), nn.Linear(5, 4)
+    theirs.load_state_dict(ours.state_dict())
+    optimizer = build_optimizer(nn.Identity(), ours, Recipe(weight_decay=0.01))
+    groups = [{"params": [theirs.weight], "weight_decay": 0.01}, {"params": [theirs.bias], "weight_decay": 0.0}]
+    oracle = torch.optim.SGD(groups, lr=0.1, momentum=0.9, fused=True)
+    for number in range(6):
+        inputs = torch.randn(3, 5)
+        for model, steps in ((ours, optimizer), (theirs, oracle)):
+            steps.zero_grad()
+            model(inputs).square().sum().backward()
+            steps.step()
+        assert torch.equal(ours.weight, theirs.weight)
+        assert torch.equal(ours.bias, theirs.bias)
+        if number == 2:
+            saved = optimizer.state_dict()
+            optimizer = build_optimizer(nn.Identity(), ours, Recipe(weight_decay=0.01))
+            optimizer.load_state_dict(saved)
+    found, expected = optimizer.state_dict()["state"], oracle.state_dict()["state"]
+    assert all(torch.equal(found[key]["momentum_buffer"], expected[key]["momentum_buffer"]) for key in (0, 1))
+
+
+def test_steps_do_not_wait_for_torchs_compiler() -> None:
+    program = """if True:
+        import sys
+        from torch import nn
+        from legogcd.methods import Recipe
+        from legogcd.training.optimizer import build_optimizer
+        heads = nn.Linear(2, 2)
+        optimizer = build_optimizer(nn.Identity(), heads, Recipe())
+        optimizer.zero_grad()
+        heads.weight.sum().backward()
+        optimizer.step()
+        optimizer.load_state_dict(optimizer.state_dict())
+        print("torch._dynamo" in sys.modules)
+    """
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"
