@@ -22,18 +22,15 @@ def few_at_once(states: Tensor | Rows, begin: int, end: int, dtype: torch.dtype)
     shape = states.shape[1:]
     at_once = max(1, _IN_CACHE // shape.numel())
     buffer = torch.empty(min(at_once, end - begin), *shape, dtype=dtype)
+    if isinstance(states, Rows):
+        stored, rows = states.numbers, states.index[begin:end].tolist()
+        scales = None if states.scales is None else select(states.scales, states.index[begin:end])
     for first in range(begin, end, at_once):
         part = slice(first, min(first + at_once, end))
         if isinstance(states, Rows):
-            yield part, *_read(states, part, buffer)
+            numbers, of_all = buffer[: part.stop - first], slice(first - begin, part.stop - begin)
+            for place, row in enumerate(rows[of_all]):
+                numbers[place].copy_(stored[row])
+            yield part, numbers, None if scales is None else scales[of_all]
         else:
             yield part, states[part].to(dtype), None
-
-
-def _read(rows: Rows, part: slice, buffer: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Rows' numbers in a buffer's type, and their scales."""
-    numbers = buffer[: part.stop - part.start]
-    places = rows.index[part]
-    for place, row in enumerate(places.tolist()):
-        numbers[place].copy_(rows.numbers[row])
-    return numbers, None if rows.scales is None else select(rows.scales, places)
