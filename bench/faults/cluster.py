@@ -128,7 +128,7 @@ def _start(trial: Trial, phase: str) -> "subprocess.Popen[str]":
 
 
 def _killed(trial: Trial, phase: str, who: str) -> str:
-    """Kill in the middle, go on where that is for the user to do; what went wrong, or nothing."""
+    """Kill in the middle, give the command again where it then failed; what went wrong, or nothing."""
     running, meeting = _start(trial, phase), _meeting(trial)
     ends_at = time.monotonic() + PATIENCE
     while running.poll() is None and not those_here(meeting) and time.monotonic() < ends_at:
@@ -143,7 +143,7 @@ def _killed(trial: Trial, phase: str, who: str) -> str:
         _kill(one for one in family if who == "everything" or _name(one) in HEAD)
     let_go(meeting)
     code, said = _ended(running)
-    if who != "a worker":
+    if who != "a worker" and code:
         _kill(family)  # who outlives the head
         code, said = _ended(_start(trial, phase))
     return said or "it failed" if code else ""
