@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,15 @@ import torch.distributed as dist
 import torch.multiprocessing
 from PIL import Image
 
+from bench.speed.kept import EFFICIENTNET, learner_over, write_noise
+from bench.speed.tail import epoch
 from legogcd.collection import find_images
-from legogcd.methods import build_method, method_entry
 from legogcd.training.processes import Processes, open_processes
-from legogcd.vision import Encoder, ViewRequest, load_backbone
+from legogcd.vision import Encoder, KeptViews, ViewRequest, load_backbone
 from legogcd.vision.views import shards
 from legogcd.vision.views.store import encode_unless_taken
 
-PIXELS, BATCH, DIM, CLASSES, KNOWN = 128, 128, 1280, 100, 50
+PIXELS, STEPS, BATCH, KEPT_IMAGES = 128, 6, 128, 256
 
 
 def main() -> None:
@@ -42,8 +44,10 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=96)
     parser.add_argument("--ray", action="store_true", help="encode with Ray's actors too")
     options = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the processes, whoever sets threads in them
     with tempfile.TemporaryDirectory(prefix="legogcd-processes-") as home:
         write_photos(Path(home) / "photos", options.images)
+        write_noise(Path(home) / "kept", KEPT_IMAGES, 4, "bf16", kept=EFFICIENTNET)
         found: dict[str, list[float]] = {}
         for number in range(options.rounds):
             for count in options.counts:
@@ -82,16 +86,15 @@ def timed_processes(count: int, home: Path, name: str) -> dict[str, float]:
 
 
 def _entered(rank: int, count: int, port: int, home: Path, name: str) -> None:
-    torch.set_num_threads(1)
     os.environ.update(WORLD_SIZE=str(count), RANK=str(rank), LOCAL_WORLD_SIZE=str(count), LOCAL_RANK=str(rank))
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=count)
     processes = open_processes(torch.device("cpu"))
+    torch.set_num_threads(1)
     spent = {
         **_timed("encode", encoding(home, name, processes)),
         **_timed("predict", predicting(home, processes)),
-        **_timed("a step, light tail", stepping(processes, wide=False)),
-        **_timed("a step, heavy tail", stepping(processes, wide=True)),
+        **_timed("a step", stepping(home, processes)),
     }
     if rank == 0:
         torch.save(spent, home / f"{name}.pt")
@@ -144,29 +147,13 @@ class Plain:
         loss.backward()
 
 
-def stepping(processes: Processes, wide: bool) -> Callable[[], Any]:
-    """Three steps of legogcd+ on features: the default head's convolution as the tail, or eight times its work."""
-    torch.manual_seed(0)
-    entry = method_entry("legogcd+")
-    method = build_method("legogcd+", DIM, CLASSES, KNOWN, entry.recipe())
-    size = 4096 if wide else 320
-    tail = torch.nn.Sequential(torch.nn.Linear(size, DIM), torch.nn.ReLU6())
-    states = torch.randn(2, BATCH, size)
-    labels = torch.randint(-1, KNOWN, (BATCH,))
-    by_rows = method.row_by_row()
-
-    def step() -> None:
-        for number in range(3):
-            own = tail(states[:, processes.part(BATCH)])
-            with processes.by_rows(by_rows):
-                made = method.step(processes.whole(own, BATCH), labels, number, torch.arange(BATCH))
-            made.loss.backward()
-            processes.add_gradients([tail, *by_rows])
-            tail.zero_grad()
-            method.zero_grad()
-
-    step()  # the first allocates
-    return step
+def stepping(home: Path, processes: Processes) -> Callable[[], Any]:
+    """An epoch of legogcd+ over kept maps of the default backbone at 224 pixels, as a run trains."""
+    rows = torch.arange(STEPS * BATCH) % KEPT_IMAGES
+    learner, views = learner_over(KeptViews(home / "kept"), "efficientnet-lite0", rows, name="legogcd+")
+    work = epoch(replace(learner, processes=processes), views)
+    work()  # the first allocates
+    return work
 
 
 def timed_ray(count: int, home: Path, name: str) -> float:
