@@ -91,7 +91,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, content, words):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
     with pytest.raises(UserError, match=words) as error:
-        read_rows(path, ("a", "b"))
+        list(read_rows(path, ("a", "b")))
     assert "\n" not in str(error.value)
 
 

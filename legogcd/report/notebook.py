@@ -45,7 +45,7 @@ def group_pictures(found: Discovery, categories: np.ndarray, images: Images | No
     members: dict[str, list[int]] = {}
     for number, name in enumerate(found.names):
         members.setdefault(str(shown_as[name]), []).append(number)
-    is_known = {str(shown_as[name]): found.status[number] != "novel" for number, name in enumerate(found.names)}
+    is_known = {str(shown_as[name]): status != "novel" for name, status in zip(found.names, found.status, strict=True)}
     ordered = sorted(members, key=lambda name: (not is_known[name], -len(members[name]), name))
     made = []
     for name in ordered[:_MOST_GROUPS]:

@@ -84,25 +84,28 @@ class Discovery:
 
 def write_predictions(folder: Path, discovery: Discovery) -> None:
     """predictions.csv; any name a file system allows comes back from it."""
-    table = discovery.table()
-    columns = [table[name].tolist() for name in COLUMNS]
-    columns[3] = [f"{confidence:.4f}" for confidence in columns[3]]
+    names, shares = discovery.class_names, np.round(discovery.confidence.astype(float), 4)
+    predicted, confidences = (names[row] for row in discovery.predicted), (f"{share:.4f}" for share in shares)
+    columns = (discovery.names, discovery.categories, discovery.status, confidences, predicted)
     write_rows(folder / PREDICTIONS, COLUMNS, zip(*columns, strict=True))
 
 
 def read_predictions(folder: Path) -> pd.DataFrame:
     """predictions.csv of a run, text as text; what cannot be is said with its line."""
     path = run_file(folder, PREDICTIONS)
-    rows = read_rows(path, COLUMNS)
-    if not rows:
-        raise UserError(f"{path} holds no image")
-    seen: set[str] = set()
-    for row in rows:
-        wrong = _what_is_wrong(row.cells, seen)
+    names: dict[str, None] = {}
+    others: tuple[list[str], ...] = ([], [], [], [])
+    known: dict[str, str] = {}  # few texts stand in very many cells: one of each is enough
+    for row in read_rows(path, COLUMNS):
+        wrong = _what_is_wrong(row.cells, names.keys())
         if wrong:
             raise UserError(f"{path} line {row.line} has {wrong}; it is not what a run writes")
-        seen.add(row.cells[0])
-    table = pd.DataFrame([row.cells for row in rows], columns=list(COLUMNS), dtype=object)
+        names[row.cells[0]] = None
+        for column, cell in zip(others, row.cells[1:], strict=True):
+            column.append(known.setdefault(cell, cell))
+    if not names:
+        raise UserError(f"{path} holds no image")
+    table = pd.DataFrame(dict(zip(COLUMNS, (list(names), *others), strict=True)), dtype=object)
     table["confidence"] = table["confidence"].astype(float)
     return table
 
