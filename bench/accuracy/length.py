@@ -18,6 +18,7 @@ import pandas as pd
 from bench.accuracy.study import DataSet
 from legogcd.display import Screen
 from legogcd.evaluation import forgetting, scoring, selected_per_batch
+from legogcd.files import write_text
 from legogcd.run import Job, RunOptions, discover
 from legogcd.run.figure_sample import keep_sample
 from legogcd.run.folder import PREDICTIONS, read_metrics
@@ -81,7 +82,8 @@ def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> N
         for entry in read_metrics(out)
     )
     options.csv.parent.mkdir(parents=True, exist_ok=True)
-    rows.to_csv(options.csv, mode="a", header=not options.csv.exists(), index=False, float_format="%.6g")
+    before = options.csv.read_text() if options.csv.exists() else ""
+    write_text(options.csv, before + rows.to_csv(header=not before, index=False, float_format="%.6g"))
 
 
 def train(data: DataSet, method: str, seed: int, out: Path, options: argparse.Namespace) -> None:

@@ -71,10 +71,6 @@ def by_phase(threads: int, whole: bool) -> dict[str, float]:
     return found
 
 
-class Enough(Exception):  # noqa: N818
-    """The loop has made its steps."""
-
-
 def training(folder: Path, n_images: int) -> Callable[[], int]:
     from bench.speed.kept import learner_over
     from legogcd.methods import ParametricRecipe
@@ -87,22 +83,11 @@ def training(folder: Path, n_images: int) -> Callable[[], int]:
     optimizer = build_optimizer(learner.tail, learner.method, recipe)
 
     def work() -> int:
-        steps = 0
-
-        def count(*_: object) -> None:
-            nonlocal steps
-            steps += 1
-            if steps == STEPS:
-                raise Enough
-
-        hook = optimizer.register_step_post_hook(count)
-        try:
+        with phase_memory.stopped_after(STEPS, optimizer):
             train(learner, views, optimizer, recipe, seed=0)
-        except Enough:
-            hook.remove()
         chosen = torch.linspace(0, n_images - 1, EVALUATED).long()
         learner.features(views, chosen.numpy())
-        return steps
+        return STEPS
 
     return work
 

@@ -5,7 +5,7 @@ Everything that holds memory is the package's own. `shortened` leaves out repeti
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -113,23 +113,27 @@ def training(folder: Path, steps: int = 100) -> None:
     recipe = default_recipe(METHOD, FAMILY).with_settings({"epochs": 1})
     optimizer = build_optimizer(learner.tail, learner.method, recipe)
     labels = torch.from_numpy(labels_of(IMAGES)[1])
-    done = 0
-
-    def count(*_: object) -> None:
-        nonlocal done
-        done += 1
-        if done == steps:
-            raise Enough
-
-    optimizer.register_step_post_hook(count)
-    try:
+    with stopped_after(steps, optimizer):
         train(learner, LabelledViews(KeptViews(folder / "kept"), torch.arange(IMAGES), labels), optimizer, recipe, 0)
-    except Enough:
-        return
 
 
 class Enough(Exception):  # noqa: N818
     """As many steps as wanted."""
+
+
+@contextmanager
+def stopped_after(steps: int, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """Whatever trains inside makes so many steps and no more."""
+    left = iter(range(steps - 1))
+
+    def count(*_: object) -> None:
+        if next(left, None) is None:
+            raise Enough
+
+    hook = optimizer.register_step_post_hook(count)
+    with suppress(Enough):
+        yield
+    hook.remove()
 
 
 def sorting(folder: Path) -> None:

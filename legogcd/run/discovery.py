@@ -1,7 +1,7 @@
 """The result of a run: each image's category, known or new, and how sure; and predictions.csv, where it is kept."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,16 +60,13 @@ class Discovery:
 
     def table(self) -> pd.DataFrame:
         """One row per image, with the columns of predictions.csv."""
+        return pd.DataFrame(dict(zip(COLUMNS, self.columns(), strict=True)))
+
+    def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], np.ndarray, Sequence[str]]:
+        """Those of predictions.csv, in its order; texts that are alike are one text."""
         names = self.class_names
-        return pd.DataFrame(
-            {
-                "path": self.names,
-                "category": self.categories,
-                "status": self.status,
-                "confidence": np.round(self.confidence.astype(float), 4),
-                "predicted": [names[predicted] for predicted in self.predicted],
-            }
-        )
+        predicted = [names[predicted] for predicted in self.predicted]
+        return self.names, self.categories, self.status, np.round(self.confidence.astype(float), 4), predicted
 
     def summary(self) -> str:
         """One line for people."""
@@ -84,10 +81,9 @@ class Discovery:
 
 def write_predictions(folder: Path, discovery: Discovery) -> None:
     """predictions.csv; any name a file system allows comes back from it."""
-    names, shares = discovery.class_names, np.round(discovery.confidence.astype(float), 4)
-    predicted, confidences = (names[row] for row in discovery.predicted), (f"{share:.4f}" for share in shares)
-    columns = (discovery.names, discovery.categories, discovery.status, confidences, predicted)
-    write_rows(folder / PREDICTIONS, COLUMNS, zip(*columns, strict=True))
+    paths, categories, status, confidence, predicted = discovery.columns()
+    shares = (f"{share:.4f}" for share in confidence)
+    write_rows(folder / PREDICTIONS, COLUMNS, zip(paths, categories, status, shares, predicted, strict=True))
 
 
 def read_predictions(folder: Path) -> pd.DataFrame:

@@ -21,16 +21,16 @@ def few_at_once(states: Tensor | Rows, begin: int, end: int, dtype: torch.dtype)
     """
     shape = states.shape[1:]
     at_once = max(1, _IN_CACHE // shape.numel())
+    parts = (slice(first, min(first + at_once, end)) for first in range(begin, end, at_once))
+    if not isinstance(states, Rows):
+        yield from ((part, states[part].to(dtype), None) for part in parts)
+        return
     buffer = torch.empty(min(at_once, end - begin), *shape, dtype=dtype)
-    if isinstance(states, Rows):
-        stored, rows = states.numbers, states.index[begin:end].tolist()
-        scales = None if states.scales is None else select(states.scales, states.index[begin:end])
-    for first in range(begin, end, at_once):
-        part = slice(first, min(first + at_once, end))
-        if isinstance(states, Rows):
-            numbers, of_all = buffer[: part.stop - first], slice(first - begin, part.stop - begin)
-            for place, row in enumerate(rows[of_all]):
-                numbers[place].copy_(stored[row])
-            yield part, numbers, None if scales is None else scales[of_all]
-        else:
-            yield part, states[part].to(dtype), None
+    index = states.index[begin:end]
+    rows, scales = index.tolist(), None if states.scales is None else select(states.scales, index)
+    for part in parts:
+        own = slice(part.start - begin, part.stop - begin)
+        numbers = buffer[: part.stop - part.start]
+        for place, row in enumerate(rows[own]):
+            numbers[place].copy_(states.numbers[row])
+        yield part, numbers, None if scales is None else scales[own]
