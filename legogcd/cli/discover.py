@@ -189,9 +189,8 @@ def _summary(outcome: "Outcome", scored: bool) -> list[str]:
 def _doubts(outcome: "Outcome", out: Path) -> list[str]:
     from legogcd.run.doubts import doubt_lines, find_doubts
 
-    config = outcome.config
-    table, root = outcome.discovery.table(), config.images.root
-    return doubt_lines(find_doubts(out, table, config.known, outcome.features, config.estimated, root))
+    table, checked = outcome.discovery.table(), outcome.model.calibration
+    return doubt_lines(find_doubts(out, table, outcome.config, outcome.features, checked))
 
 
 def _checked(found: "Calibration") -> str:

@@ -13,10 +13,14 @@ import pandas as pd
 
 from legogcd.clustering import directions
 from legogcd.clustering.alike_groups import alike_groups
-from legogcd.wording import counted, some_of
+from legogcd.evaluation.calibration import Calibration
+from legogcd.run.config import RunConfig
+from legogcd.run.options import RunOptions
+from legogcd.wording import counted, percent, some_of
 
 FEW_IMAGES = 5  # a new group with fewer may be no kind at all
 FEW_LABELS = 5  # a known category with fewer examples is hard to tell from others
+HARD, ENOUGH_HELD_OUT = 0.75, 20  # of so many held-out labels or more, so few found again: categories that are alike
 _NAMED = 3  # groups that are named in a line
 
 
@@ -36,22 +40,19 @@ def doubt_lines(doubts: Sequence[Doubt]) -> list[str]:
 
 
 def find_doubts(
-    run: Path,
-    table: pd.DataFrame,
-    known: Sequence[str],
-    features: np.ndarray | None,
-    interval: tuple[int, int] | None = None,
-    images: str | None = None,
+    run: Path, table: pd.DataFrame, config: RunConfig, features: np.ndarray | None, checked: Calibration
 ) -> list[Doubt]:
     """What is doubtful about a run, the most important first.
 
     ``table`` has the columns of predictions.csv, ``features`` [N, D] are those of its images (None: of too many),
-    ``interval`` is what the number of categories was estimated to be in, if it was, ``images`` their folder.
+    ``checked`` is what labels said that training did not see.
     """
+    images = config.images.root
     found = [
-        _few_labels(run, table, known),
+        _few_labels(run, table, config.known),
+        _hard(run, checked, config.options, images),
         _alike(run, table, features),
-        _number(run, interval, images),
+        _number(run, config.estimated, images),
         _small_groups(run, table, images),
     ]
     return [doubt for doubt in found if doubt is not None]
@@ -66,6 +67,19 @@ def _few_labels(run: Path, table: pd.DataFrame, known: Sequence[str]) -> Doubt |
         f"{len(few)} of {counted(len(known), 'known class')} had fewer than {FEW_LABELS} labelled images "
         f"({some_of(few, _NAMED)}): look at what was put there, and confirm what is right",
         f"legogcd confirm {_quoted(run)} {_quoted(few[0])}",
+    )
+
+
+def _hard(run: Path, checked: Calibration, options: RunOptions, images: str | None) -> Doubt | None:
+    """More effort, where it can be had, for known categories that are hard to tell apart."""
+    could_do_more = options.recipe == "default" and options.effort != "thorough" and options.backbone is None
+    found = checked.accuracy if checked.held_out >= ENOUGH_HELD_OUT else None
+    if not could_do_more or found is None or found >= HARD:
+        return None
+    return Doubt(
+        f"of {checked.held_out} labels that training did not see it found {percent(found)} %: these "
+        "categories are hard to tell apart, and three networks see more than one",
+        _again(run, images, "--effort", "thorough"),
     )
 
 
@@ -93,7 +107,7 @@ def _number(run: Path, interval: tuple[int, int] | None, images: str | None) -> 
     low, high = interval
     return Doubt(
         f"the number of categories is an estimate; anything from {low} to {high} fits these images",
-        _again(run, images, high),
+        _again(run, images, "--classes", str(high)),
     )
 
 
@@ -106,16 +120,14 @@ def _small_groups(run: Path, table: pd.DataFrame, images: str | None) -> Doubt |
     return Doubt(
         f"{counted(len(small), 'new group')} of fewer than {FEW_IMAGES} images ({some_of(small, _NAMED)}): "
         f"something rare, or no kind of its own",
-        _again(run, images, rest),
+        _again(run, images, "--classes", str(rest)),
     )
 
 
-def _again(run: Path, images: str | None, classes: int) -> str:
-    """The command for another run of the same images and labels with another number of categories."""
-    out = run.with_name(f"{run.name}-{classes}")
-    return (
-        f"legogcd discover {_quoted(images or 'IMAGES')} --from {_quoted(run)} --classes {classes} --out {_quoted(out)}"
-    )
+def _again(run: Path, images: str | None, option: str, value: str) -> str:
+    """The command for another run of the same images and labels with one option changed."""
+    out = run.with_name(f"{run.name}-{value}")
+    return f"legogcd discover {_quoted(images or 'IMAGES')} --from {_quoted(run)} {option} {value} --out {_quoted(out)}"
 
 
 def _quoted(text: object) -> str:

@@ -2,12 +2,16 @@
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from legogcd.cli import app
-from legogcd.run.doubts import doubt_lines, find_doubts
+from legogcd.evaluation.calibration import Calibration
+from legogcd.run.config import ImagesRecord, RunConfig
+from legogcd.run.doubts import Doubt, doubt_lines, find_doubts
+from legogcd.run.options import RunOptions
 
 
 def table_of(**groups: tuple[str, int]) -> pd.DataFrame:
@@ -29,19 +33,41 @@ def spread(table: pd.DataFrame, same: dict[str, str] | None = None, seed: int = 
     return np.eye(16)[[places[kind] for kind in kinds]] + noise
 
 
+def doubts(
+    table: pd.DataFrame,
+    features: np.ndarray | None = None,
+    *,
+    run: str = "run",
+    known: tuple[str, ...] = ("owl", "hawk"),
+    estimated: tuple[int, int] | None = None,
+    checked: Calibration | None = None,
+    **options: Any,
+) -> list[Doubt]:
+    config = RunConfig(
+        options=RunOptions(n_classes=9, **options),
+        method="legogcd+",
+        recipe={},
+        weights="",
+        known=known,
+        estimated=estimated,
+        images=ImagesRecord(root="photos", count=len(table), labelled=0),
+    )
+    return find_doubts(Path(run), table, config, features, checked or Calibration())
+
+
 SOUND = {"owl": ("labelled", 20), "hawk": ("labelled", 12), "new_001": ("novel", 15), "new_002": ("novel", 9)}
 
 
 def test_nothing_is_said_of_a_run_without_doubts() -> None:
     table = table_of(**SOUND)
-    assert doubt_lines(find_doubts(Path("run"), table, ["owl", "hawk"], spread(table))) == []
+    assert doubt_lines(doubts(table, spread(table))) == []
 
 
 def test_each_doubt_is_one_line_and_the_first_gives_the_command() -> None:
     groups = SOUND | {"finch": ("labelled", 3), "new_003": ("novel", 4), "new_004": ("novel", 30)}
     table = table_of(**groups)
     features = spread(table, {"new-004": "new-001"})
-    found = find_doubts(Path("my runs/run"), table, ["owl", "hawk", "finch"], features, (6, 11), "photos")
+    found = doubts(table, features, run="my runs/run", known=("owl", "hawk", "finch"), estimated=(6, 11))
     lines = doubt_lines(found)
     assert lines == [
         "doubtful: 1 of 3 known classes had fewer than 5 labelled images ('finch'): look at what was put there, and "
@@ -62,9 +88,21 @@ def test_each_doubt_is_one_line_and_the_first_gives_the_command() -> None:
 
 def test_one_kind_in_two_known_classes_is_the_users_own_affair() -> None:
     table = table_of(**SOUND)
-    assert find_doubts(Path("run"), table, ["owl", "hawk"], spread(table, {"owl": "hawk"})) == []
+    assert doubts(table, spread(table, {"owl": "hawk"})) == []
 
 
 def test_very_large_collections_are_not_searched_for_groups_of_one_kind() -> None:
     table = table_of(**SOUND, new_003=("novel", 2))
-    assert len(find_doubts(Path("run"), table, ["owl", "hawk"], None)) == 1
+    assert len(doubts(table)) == 1
+
+
+def test_categories_that_are_hard_to_tell_apart_ask_for_more_effort_where_there_is_more() -> None:
+    table = table_of(**SOUND)
+    hard = Calibration(held_out=40, accuracy=0.6)
+    (doubt,) = doubts(table, checked=hard)
+    assert doubt.sentence.startswith("of 40 labels that training did not see it found 60.0 %")
+    assert doubt.command == "legogcd discover photos --from run --effort thorough --out run-thorough"
+    for sure in (Calibration(held_out=40, accuracy=0.9), Calibration(held_out=10, accuracy=0.6), Calibration()):
+        assert doubts(table, checked=sure) == []
+    for options in ({"effort": "thorough"}, {"backbone": "some/vit"}, {"recipe": "cub"}):
+        assert doubts(table, checked=hard, **options) == []

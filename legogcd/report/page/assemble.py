@@ -157,7 +157,7 @@ def _warnings(run: Path, config: RunConfig, shown: PageImages, aside: int) -> li
     whole = current(run)
     now = shown.rows_of(whole)
     now = now[now["status"] != "rejected"]
-    doubts = find_doubts(run, now, config.known, shown.features, config.estimated, config.images.root)
+    doubts = find_doubts(run, now, config, shown.features, read_calibration(run))
     said = [collapsed] if collapsed else doubt_lines(doubts)  # of a run that came to nothing, nothing else matters
     found = [f"{line[0].upper()}{line[1:]}." for line in said] + ([_left_out_sentence(left_out)] if left_out else [])
     sampled = [] if shown.sample is None else [sample_sentence(len(now), len(whole))]
