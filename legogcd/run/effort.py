@@ -19,5 +19,5 @@ class Effort(NamedTuple):
 EFFORTS: dict[EffortName, Effort] = {
     "quick": Effort(views=2, settings={"epochs": 5}),
     "normal": Effort(),
-    "thorough": Effort(backbone="lite0+lite1+lite2", settings={"epochs": 30, "settle": True}),
+    "thorough": Effort(backbone="lite0+lite1+lite2"),
 }

@@ -192,8 +192,8 @@ class RunOptions(Options):
     )
     effort: EffortName = option(
         "normal",
-        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, 30 epochs, and legogcd+ settles. What "
-        "you set yourself stays. `legogcd plan` says what each costs. Not with a published recipe.",
+        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, unless you name a backbone. What you "
+        "set yourself stays. `legogcd plan` says what each costs. Not with a published recipe.",
         "training",
     )
     epochs: int | None = option(None, "Epochs to train; default: as --effort says, or the recipe's.", "training", ge=1)

@@ -27,7 +27,7 @@ def computed(options: RunOptions) -> dict[str, Any]:
     [
         ("quick", {"backbone": "efficientnet-lite0", "views": 2, "epochs": 5, "settle": None}),
         ("normal", {"backbone": "efficientnet-lite0", "views": 4, "epochs": 15, "settle": None}),
-        ("thorough", {"backbone": "lite0+lite1+lite2", "views": 4, "epochs": 30, "settle": True}),
+        ("thorough", {"backbone": "lite0+lite1+lite2", "views": 4, "epochs": 15, "settle": None}),
     ],
 )
 def test_an_effort_fills_in_what_nobody_gave(effort: str, expected: dict[str, Any]) -> None:
@@ -48,18 +48,18 @@ def test_a_backbone_that_is_chosen_on_this_machine_stays(monkeypatch: pytest.Mon
     monkeypatch.setattr("legogcd.vision.backbones.hub.cached", lambda name: None)
     chosen = with_chosen_backbone(RunOptions(effort="thorough", backbone="auto", device="cpu"), lambda said: None)
     assert chosen.protocol.backbone == "efficientnet-lite0"
-    assert chosen.chosen_recipe().epochs == 30
 
 
 def test_methods_that_are_compared_see_the_same_views_and_each_takes_what_it_has() -> None:
     options = RunOptions(effort="thorough", settings={"beta": "2"})
     check_methods(["kmeans", "legogcd", "legogcd+"], options)
-    check_methods(["legogcd"], options)  # which cannot settle, and nobody asked it to
     kmeans, theirs, ours = (options_of(options, name) for name in ("kmeans", "legogcd", "legogcd+"))
     assert {each.protocol.backbone for each in (kmeans, theirs, ours)} == {"lite0+lite1+lite2"}
-    assert kmeans.settings.keys() == {"epochs"}
-    assert theirs.settings == {"epochs": 30, "beta": "2"}
-    assert ours.settings == {"epochs": 30, "settle": True, "beta": "2"}  # so a table tells it from a normal one
+    assert theirs.settings == ours.settings == {"beta": "2"}
+    quick = options.changed(effort="quick")
+    check_methods(["kmeans", "legogcd+"], quick)
+    assert options_of(quick, "kmeans").settings.keys() == {"epochs"}
+    assert options_of(quick, "legogcd+").settings == {"epochs": 5, "beta": "2"}  # so a table tells it from a normal one
     with pytest.raises(UserError, match="effort thorough goes with our recipe only"):
         check_methods(["legogcd"], options.changed(recipe="paper"))
 
