@@ -89,7 +89,6 @@ def test_each_effort_is_planned_and_training_is_measured_once(job: Job, monkeypa
     found = plans(job.changed(recipe="default", effort="quick", views=None, epochs=None))
     assert list(found) == ["quick", "normal", "thorough"]
     assert [(each.views, each.epochs) for each in found.values()] == [(2, 5), (4, 30), (4, 30)]  # a ViT trains for 30
-    assert [each.settling > 0 for each in found.values()] == [False, False, True]
     assert found["quick"].disk < found["normal"].disk == found["thorough"].disk
     assert found["quick"].train < found["normal"].train
     assert (len(measured), len({each.step for each in found.values()})) == (1, 1)  # on one backbone, which was given
