@@ -15,6 +15,7 @@ from legogcd.clustering import directions
 from legogcd.clustering.alike_groups import alike_groups
 from legogcd.evaluation.calibration import Calibration
 from legogcd.run.config import RunConfig
+from legogcd.run.effort import BUILT_IN
 from legogcd.run.options import RunOptions
 from legogcd.wording import counted, percent, some_of
 
@@ -72,9 +73,9 @@ def _few_labels(run: Path, table: pd.DataFrame, known: Sequence[str]) -> Doubt |
 
 def _hard(run: Path, checked: Calibration, options: RunOptions, images: str | None) -> Doubt | None:
     """More effort, where it can be had, for known categories that are hard to tell apart."""
-    could_do_more = options.recipe == "default" and options.effort != "thorough" and options.backbone is None
+    one_network = options.recipe == "default" and options.protocol.backbone == BUILT_IN
     found = checked.accuracy if checked.held_out >= ENOUGH_HELD_OUT else None
-    if not could_do_more or found is None or found >= HARD:
+    if not one_network or found is None or found >= HARD:
         return None
     return Doubt(
         f"of {checked.held_out} labels that training did not see it found {percent(found)} %: these "

@@ -100,6 +100,7 @@ def test_categories_that_are_hard_to_tell_apart_ask_for_more_effort_where_there_
     table = table_of(**SOUND)
     hard = Calibration(held_out=40, accuracy=0.6)
     (doubt,) = doubts(table, checked=hard)
+    assert [doubt] == doubts(table, checked=hard, backbone="efficientnet-lite0", views=4)  # as a run records it
     assert doubt.sentence.startswith("of 40 labels that training did not see it found 60.0 %")
     assert doubt.command == "legogcd discover photos --from run --effort thorough --out run-thorough"
     for sure in (Calibration(held_out=40, accuracy=0.9), Calibration(held_out=10, accuracy=0.6), Calibration()):
