@@ -19,6 +19,7 @@ from legogcd.run.effort import BUILT_IN
 from legogcd.run.options import RunOptions
 from legogcd.wording import counted, percent, some_of
 
+TRY = "try:"  # before a command
 FEW_IMAGES = 5  # a new group with fewer may be no kind at all
 FEW_LABELS = 5  # a known category with fewer examples is hard to tell from others
 HARD, ENOUGH_HELD_OUT = 0.75, 20  # of so many held-out labels or more, so few found again: categories that are alike
@@ -37,7 +38,7 @@ def doubt_lines(doubts: Sequence[Doubt]) -> list[str]:
     """One line for each doubt, and the one command to try first; nothing where nothing is doubtful."""
     if not doubts:
         return []
-    return [*(f"doubtful: {doubt.sentence}" for doubt in doubts), f"try: {doubts[0].command}"]
+    return [*(f"doubtful: {doubt.sentence}" for doubt in doubts), f"{TRY} {doubts[0].command}"]
 
 
 def find_doubts(
@@ -78,8 +79,8 @@ def _hard(run: Path, checked: Calibration, options: RunOptions, images: str | No
     if not one_network or found is None or found >= HARD:
         return None
     return Doubt(
-        f"of {checked.held_out} labels that training did not see it found {percent(found)} %: these "
-        "categories are hard to tell apart, and three networks see more than one",
+        f"of {checked.held_out} labels that training did not see it found {percent(found)} %: these categories are hard "
+        "to tell apart, and three networks side by side may do better",
         _again(run, images, "--effort", "thorough"),
     )
 

@@ -253,6 +253,16 @@ def test_a_collapsed_run_says_so_before_anything_else(page: str, tmp_path: Path)
     )
 
 
+def test_a_doubt_ends_with_a_period_and_its_command_where_it_ends(tmp_path: Path) -> None:
+    run = write_run(tmp_path, per_group=4)  # new groups of four images
+    build_report(run.folder, run.shown(), tmp_path / "report.html")
+    text = Reader((tmp_path / "report.html").read_text("utf-8")).text
+    said = [line.strip() for line in text.splitlines()]
+    assert any(line.startswith("Doubtful: ") and line.endswith(".") for line in said)
+    (command,) = [line for line in said if line.startswith("Try: legogcd ")]
+    assert not command.endswith(".")
+
+
 def test_labelled_images_are_not_counted_as_found_or_unsure(page: str, finished: Any) -> None:
     found = np.array([row["status"] for row in _table(finished)])
     confidence = np.array([float(row["confidence"]) for row in _table(finished)])

@@ -29,7 +29,7 @@ from legogcd.report.page.thumbnails import BUDGET, Thumbnails, make_thumbnails
 from legogcd.run.categories import Categories, current
 from legogcd.run.config import RunConfig, read_config
 from legogcd.run.discovery import read_predictions
-from legogcd.run.doubts import doubt_lines, find_doubts
+from legogcd.run.doubts import TRY, doubt_lines, find_doubts
 from legogcd.run.folder import read_metrics
 from legogcd.run.model import read_calibration
 from legogcd.vision.fingerprints import fingerprints
@@ -159,9 +159,14 @@ def _warnings(run: Path, config: RunConfig, shown: PageImages, aside: int) -> li
     now = now[now["status"] != "rejected"]
     doubts = find_doubts(run, now, config, shown.features, read_calibration(run))
     said = [collapsed] if collapsed else doubt_lines(doubts)  # of a run that came to nothing, nothing else matters
-    found = [f"{line[0].upper()}{line[1:]}." for line in said] + ([_left_out_sentence(left_out)] if left_out else [])
+    found = [_sentence(line) for line in said] + ([_left_out_sentence(left_out)] if left_out else [])
     sampled = [] if shown.sample is None else [sample_sentence(len(now), len(whole))]
     return sampled + found + ([f"{counted(aside, 'image')} set aside: not on this page."] if aside else [])
+
+
+def _sentence(line: str) -> str:
+    """A line of the terminal, for the page; a command ends where it ends, so that it can be copied."""
+    return f"{line[0].upper()}{line[1:]}{'' if line.startswith(TRY) else '.'}"
 
 
 def _left_out_sentence(left_out: Mapping[str, str]) -> str:
