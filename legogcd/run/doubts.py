@@ -79,8 +79,8 @@ def _hard(run: Path, checked: Calibration, options: RunOptions, images: str | No
     if not one_network or found is None or found >= HARD:
         return None
     return Doubt(
-        f"of {checked.held_out} labels that training did not see it found {percent(found)} %: these categories are hard "
-        "to tell apart, and three networks side by side may do better",
+        f"of {checked.held_out} labels that training did not see it found {percent(found)} %: these categories are "
+        "hard to tell apart, and three networks side by side may do better",
         _again(run, images, "--effort", "thorough"),
     )
 
