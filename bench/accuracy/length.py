@@ -42,12 +42,17 @@ def main() -> None:
 def wanted(options: argparse.Namespace) -> Iterator[tuple[DataSet, int, str]]:
     """Runs without rows, seed by seed: a study that was stopped has all methods of the seeds it has."""
     have = pd.read_csv(options.csv) if options.csv.exists() else pd.DataFrame(columns=list(KEY))
-    made, backbone = set(have[list(KEY)].itertuples(index=False, name=None)), Path(options.backbone).name
+    made = set(have[list(KEY)].itertuples(index=False, name=None))
     for seed in options.seeds if not options.shown else ():
         for data in options.data:
             for method in options.methods:
-                if (data.name, data.image_size, backbone, method, seed) not in made:
+                if key_of(data, method, seed, options) not in made:
                     yield data, seed, method
+
+
+def key_of(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> tuple[str | int, ...]:
+    """What `KEY` names, of one run; a backbone that is a folder goes by its name."""
+    return data.name, data.image_size, Path(options.backbone).name, method, seed
 
 
 def read_options() -> argparse.Namespace:
@@ -70,13 +75,13 @@ def read_options() -> argparse.Namespace:
 
 
 def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> None:
-    backbone = Path(options.backbone).name  # a folder's name, where it is one
-    out = Path(options.out) / f"{data.name}-{backbone}" / f"{method}-{seed}"
+    key = dict(zip(KEY, key_of(data, method, seed, options), strict=True))
+    out = Path(options.out) / f"{data.name}-{key['backbone']}" / f"{method}-{seed}"
     if not (out / PREDICTIONS).exists():
         train(data, method, seed, out, options)
     rows = pd.DataFrame(
         {
-            **dict(zip(KEY, (data.name, data.image_size, backbone, method, seed), strict=True)),
+            **key,
             **{name: entry[name] for name in ("epoch", "all", "old", "new")},
             "selected": selected_per_batch(entry) or 0.0,
         }

@@ -89,6 +89,7 @@ def test_each_effort_is_planned_and_training_is_measured_once(job: Job, monkeypa
     found = plans(job.changed(recipe="default", effort="quick", views=None, epochs=None))
     assert list(found) == ["quick", "normal", "thorough"]
     assert [(each.views, each.epochs) for each in found.values()] == [(2, 5), (4, 30), (4, 30)]  # a ViT trains for 30
+    assert not any(each.settling for each in found.values())  # by rule, with so few classes
     assert found["quick"].disk < found["normal"].disk == found["thorough"].disk
     quick, normal = (found[effort].train - found[effort].start for effort in ("quick", "normal"))
     assert quick < normal  # the step's time is one and the same
