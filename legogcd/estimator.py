@@ -102,6 +102,7 @@ class LegoGCD(ScikitLater):
         from legogcd.run.backbone_choice import with_chosen_backbone
         from legogcd.run.categories import Categories
         from legogcd.run.class_count import with_estimated_classes
+        from legogcd.run.effort_choice import with_chosen_effort
         from legogcd.run.job import Job
         from legogcd.run.pipeline import discover
 
@@ -109,6 +110,7 @@ class LegoGCD(ScikitLater):
         found, given = images_and_labels(images, labels, display.note)
         collection, known_values = from_python_labels(found, given)
         job = Job(collection, with_chosen_backbone(options, display.note))
+        job = with_chosen_effort(job, display.note)
         job, prepared, _ = with_estimated_classes(job, display)
         outcome = replace(discover(job, display=display, prepared=prepared), features=None, features_at=None)
         categories = Categories.as_found(outcome.discovery.known, outcome.discovery.n_classes)

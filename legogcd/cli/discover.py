@@ -118,10 +118,12 @@ def encode(
     from legogcd.collection import images_at, unlabelled
     from legogcd.run import Job, prepare
     from legogcd.run.backbone_choice import with_chosen_backbone
+    from legogcd.run.effort_choice import with_chosen_effort
 
     display = show()
     options = with_chosen_backbone(options, display.note, may_download)
-    prepared = prepare(Job(unlabelled(images_at(images, options.cache, display.note)), options), display)
+    job = Job(unlabelled(images_at(images, options.cache, display.note)), options)
+    prepared = prepare(with_chosen_effort(job, display.note), display)
     typer.echo(f"{len(prepared.collection)} images ready, {len(prepared.unreadable)} unreadable")
 
 

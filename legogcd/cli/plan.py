@@ -38,5 +38,5 @@ def plan(
     else:
         job = assumed_job(images, with_chosen_backbone(options, display.note))
     found = plans(job, display)
-    for line in [*found[options.effort].lines(), *effort_lines(found)]:
+    for line in [*found[job.options.effort].lines(), *effort_lines(found)]:
         typer.echo(line)

@@ -15,14 +15,14 @@ from legogcd.clustering import directions
 from legogcd.clustering.alike_groups import alike_groups
 from legogcd.evaluation.calibration import Calibration
 from legogcd.run.config import RunConfig
-from legogcd.run.effort import BUILT_IN
+from legogcd.run.effort import BUILT_IN, HARD
 from legogcd.run.options import RunOptions
 from legogcd.wording import counted, percent, some_of
 
 TRY = "try:"  # before a command
 FEW_IMAGES = 5  # a new group with fewer may be no kind at all
 FEW_LABELS = 5  # a known category with fewer examples is hard to tell from others
-HARD, ENOUGH_HELD_OUT = 0.75, 20  # of so many held-out labels or more, so few found again: categories that are alike
+ENOUGH_HELD_OUT = 20  # labels that training did not see, to tell from them how hard categories are to tell apart
 _NAMED = 3  # groups that are named in a line
 
 

@@ -5,7 +5,10 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 EffortName = Literal["quick", "normal", "thorough"]
+EffortChoice = Literal["quick", "normal", "thorough", "auto"]
+AUTO_EFFORT = "auto"  # until `effort_choice` has looked at the collection: as normal
 BUILT_IN = "efficientnet-lite0"
+HARD = 0.75  # of the labels that can be checked so few are found again where categories are hard to tell apart
 
 
 class Effort(NamedTuple):
@@ -21,3 +24,7 @@ EFFORTS: dict[EffortName, Effort] = {
     "normal": Effort(),
     "thorough": Effort(backbone="lite0+lite1+lite2"),
 }
+
+
+def effort_named(name: EffortChoice) -> Effort:
+    return EFFORTS["normal" if name == "auto" else name]

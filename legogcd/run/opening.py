@@ -23,6 +23,7 @@ from legogcd.run.arguments import FOLDERS, check_labels
 from legogcd.run.backbone_choice import Ask, with_chosen_backbone
 from legogcd.run.categories import confirmed_labels, current
 from legogcd.run.config import read_config
+from legogcd.run.effort_choice import with_chosen_effort
 from legogcd.run.folder import COLLECTION, run_file
 from legogcd.run.job import Job
 from legogcd.run.options import LabelOptions, RunOptions
@@ -41,7 +42,8 @@ def open_job(
 ) -> tuple[Job, Truth | None]:
     """A job on the images of a folder, an archive or a URL, and the truth; its number of classes is known, or ``auto``.
 
-    ``ask`` is asked whether a backbone may be downloaded, where the options leave the choice to us.
+    ``ask`` is asked whether a backbone may be downloaded, where the options leave the choice to us; labelled images
+    are looked at where they leave the effort to us.
     """
     check_labels(labels, options, from_run)
     options = with_chosen_backbone(options, note, ask)
@@ -57,7 +59,8 @@ def open_job(
         n_classes = int(now["category"][now["status"] != "rejected"].nunique())
     if n_classes is None and truth is not None and labels.labels in (FOLDERS, SIDECARS):
         n_classes = truth.n_classes(collection)
-    return Job(collection, options.changed(n_classes=n_classes), images.resolve().name, set_aside), truth
+    job = Job(collection, options.changed(n_classes=n_classes), images.resolve().name, set_aside)
+    return with_chosen_effort(job, note), truth
 
 
 def _find(images: Path, cache: Path | None, note: Note) -> Searched:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.fields import FieldInfo
 
 from legogcd.errors import UserError
-from legogcd.run.effort import EFFORTS, Effort, EffortName
+from legogcd.run.effort import EFFORTS, Effort, EffortChoice, effort_named
 
 if TYPE_CHECKING:
     from legogcd.methods import Recipe
@@ -190,10 +190,11 @@ class RunOptions(Options):
     recipe: str = option(
         "default", "`default` (ours, for photos), `paper`, or one of its data sets: cub, cifar100, ...", "training"
     )
-    effort: EffortName = option(
+    effort: EffortChoice = option(
         "normal",
-        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, unless you name a backbone. What you "
-        "set yourself stays. `legogcd plan` says what each costs. Not with a published recipe.",
+        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, unless you name a backbone; auto: "
+        "thorough where your labels say that categories are hard to tell apart, else normal. What you set yourself "
+        "stays. `legogcd plan` says what each costs. Not with a published recipe.",
         "training",
     )
     epochs: int | None = option(None, "Epochs to train; default: as --effort says, or the recipe's.", "training", ge=1)
@@ -346,7 +347,7 @@ class RunOptions(Options):
         """What the effort brings; one that is not the usual is refused with a published recipe."""
         if self.effort != "normal" and self.recipe != "default":
             raise UserError(f"effort {self.effort} goes with our recipe only; recipe {self.recipe} trains as published")
-        return EFFORTS[self.effort]
+        return effort_named(self.effort)
 
     @property
     def protocol(self) -> RunProtocol:

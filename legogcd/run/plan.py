@@ -15,7 +15,7 @@ from legogcd.collection import UNLABELLED, Collection, images_at
 from legogcd.display import Quiet
 from legogcd.errors import UserError
 from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
-from legogcd.run.effort import EFFORTS
+from legogcd.run.effort import AUTO_EFFORT, EFFORTS
 from legogcd.run.job import Job, Prepared, prepare
 from legogcd.run.memory_need import Held, MemoryNeed, memory_need
 from legogcd.run.options import RunOptions
@@ -90,7 +90,8 @@ def assumed_job(images: Path, options: RunOptions) -> Job:
     rows = np.arange(len(found))
     labels = np.where(rows % 2, UNLABELLED, rows % n_known)
     known = tuple(f"class {number}" for number in range(n_known))
-    return Job(Collection(found, labels, known), options.changed(n_classes=n_classes))
+    effort = "normal" if options.effort == AUTO_EFFORT else options.effort  # no label says how hard it is
+    return Job(Collection(found, labels, known), options.changed(n_classes=n_classes, effort=effort))
 
 
 def plans(job: Job, display: Quiet | None = None) -> dict[str, Plan]:
