@@ -7,7 +7,7 @@ docs/accuracy.md, docs/performance.md and docs/paper.md have these figures; to m
 import argparse
 import shlex
 
-from bench.accuracy import study
+from bench.accuracy import length, study
 
 FOUR = "--data pets:20:160 clothing:5:160 cifar2k:5:128 digits:5:64 --seeds 0,1,2,3,4"
 TWO = "--data clothing:5:160 digits:5:64 --seeds 0,1"
@@ -37,6 +37,8 @@ def main() -> None:
     for command in STUDIES:
         print(f"\n## {command}", flush=True)
         study.main([*shlex.split(command), "--shown"])
+    print("\n## length")
+    length.main(["--shown"])
 
 
 if __name__ == "__main__":

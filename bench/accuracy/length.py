@@ -9,7 +9,7 @@ batch) is that of the rows, mean and spread over the seeds; ``--minutes`` begins
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +28,8 @@ KEY = ("dataset", "pixels", "backbone", "method", "seed")
 COLUMNS = ("All", "Old", "New", "forgotten of Old", "selected, last epoch", "selected, best epoch")
 
 
-def main() -> None:
-    options = read_options()
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = read_options(arguments)
     began = time.monotonic()
     for data, seed, method in wanted(options):
         if options.minutes is not None and time.monotonic() - began > 60 * options.minutes:
@@ -55,7 +55,7 @@ def key_of(data: DataSet, method: str, seed: int, options: argparse.Namespace) -
     return data.name, data.image_size, Path(options.backbone).name, method, seed
 
 
-def read_options() -> argparse.Namespace:
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.accuracy.length", description=(__doc__ or "").splitlines()[0]
     )
@@ -71,7 +71,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--shown", action="store_true", help="train nothing")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> None:
@@ -112,14 +112,18 @@ def train(data: DataSet, method: str, seed: int, out: Path, options: argparse.Na
 
 
 def table(rows: pd.DataFrame) -> Iterator[str]:
-    """A row per data set and method: mean ± standard deviation over the seeds."""
+    """A row per data set and method: mean ± sample deviation over the seeds."""
     yield f"| data set | method | seeds | {' | '.join(COLUMNS)} |"
     yield f"|---|---|--:|{'--:|' * len(COLUMNS)}"
     for (dataset, pixels, backbone, method), some in rows.groupby([name for name in KEY if name != "seed"], sort=False):
         runs = [figures(one) for _, one in some.groupby("seed")]
-        means, spreads = np.mean(runs, axis=0), np.std(runs, axis=0)
-        cells = [f"{mean:.1f} ± {spread:.1f}" for mean, spread in zip(means, spreads, strict=True)]
+        cells = [f"{np.mean(column):.1f}{spread(column)}" for column in zip(*runs, strict=True)]
         yield f"| {dataset}, {backbone}, {pixels} px | {method} | {len(runs)} | {' | '.join(cells)} |"
+
+
+def spread(values: Sequence[float]) -> str:
+    """The sample deviation, where there is one."""
+    return f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
 
 
 def figures(epochs: pd.DataFrame) -> list[float]:
