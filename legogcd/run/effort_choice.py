@@ -37,9 +37,10 @@ def _chosen(job: Job, note: Note) -> tuple[EffortName, str]:
         return "normal", "as too few images are labelled to say how hard the categories are to tell apart"
     note(f"looking at {len(rows)} labelled images, to choose the effort")
     found = share_found_again(job, rows)
-    hard = found < HARD
-    said = f"as {percent(found)} % of the labelled images look most like their own category"
-    return ("thorough", f"{said}: three networks look at them") if hard else ("normal", said)
+    alike = f"{percent(found)} % of the labelled images look most like their own category"
+    if found < HARD:
+        return "thorough", f"as only {alike}: three networks will look at all"
+    return "normal", f"as {alike}"
 
 
 def looked_at(labels: np.ndarray, seed: int) -> np.ndarray:
