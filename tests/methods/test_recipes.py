@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from legogcd.errors import UserError
-from legogcd.methods import METHODS, ParametricRecipe, build_method
+from legogcd.methods import METHODS, ParametricRecipe, build_method, choose_recipe
 
 SIMGCD_FAMILY = [name for name, entry in METHODS.items() if issubclass(entry.recipe, ParametricRecipe)]
 SIMGCD = {"info_nce", "sup_con", "supervised_ce", "self_distillation", "mean_entropy"}
@@ -231,3 +231,14 @@ def test_alpha_weighs_the_classification_loss_and_the_contrastive_form_reaches_b
     scale = dict.fromkeys(("supervised_ce", "self_distillation", "mean_entropy", "dkl"), 3)
     assert method.weights == pytest.approx({name: weight * scale.get(name, 1) for name, weight in plain.items()})
     assert {method.bricks[name].form for name in ("info_nce", "sup_con")} == {"paper"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_vits_block_learns_slower_than_heads_that_start_from_groups_and_as_published_where_that_is_asked_for(
+    name: str,
+) -> None:
+    ours = choose_recipe("default", name, "facebook/dinov2-small")
+    if ours.epochs:
+        assert ours.tail_rate == 0.1
+        assert choose_recipe("default", name, "efficientnet-lite0").tail_rate == 1.0
+        assert choose_recipe("paper", name, "facebook/dino-vitb16").tail_rate == 1.0

@@ -48,7 +48,8 @@ register(
             _known("path/to/dino_vitbase16_pretrain.pth", 768, "a file in DINO's own layout, any size", True),
             _known("path/to/folder", 768, "a model folder as transformers saves it, any size", True),
         ),
-        photo_defaults={"epochs": 30},  # untested on pretrained weights: longer, to be safe
+        # a block at the heads' rate moves away from where the prototypes start (docs/accuracy.md); longer, to be safe
+        photo_defaults={"epochs": 30, "tail_rate": 0.1},
         takes_the_rest=True,
     )
 )
