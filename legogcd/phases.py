@@ -34,7 +34,8 @@ class Phases:
     def lines(self) -> list[str]:
         """One phase per line for people: what it took, and its share of all."""
         whole = sum(self.seconds.values()) or 1.0
-        took = {name: f"{seconds:.1f} s" for name, seconds in self.seconds.items()}
+        # of whole milliseconds, as timing.jsonl has them: 0.0499 s is 0.05 there, and both must say the same
+        took = {name: f"{round(seconds, 3):.1f} s" for name, seconds in self.seconds.items()}
         widths = [max(map(len, column), default=0) for column in (took, took.values())]
         return [
             f"{name:<{widths[0]}}  {took[name]:>{widths[1]}}  {100 * seconds / whole:2.0f} %"

@@ -12,7 +12,7 @@ def found_again(points: NDArray[np.floating], labels: NDArray[np.int64]) -> floa
 
     Nothing is left of a class of one, so its only image is never found again.
 
-    >>> points = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8]])
+    >>> points = np.array([[1, 0], [0.96, 0.28], [0, 1], [0.28, 0.96]])
     >>> found_again(points, np.array([0, 0, 1, 1])), found_again(points, np.array([0, 1, 0, 1]))
     (1.0, 0.0)
     """
