@@ -3,7 +3,6 @@
 from legogcd.evaluation.accuracy import Accuracy, clustering_accuracy
 from legogcd.evaluation.agreement import Agreement, agreement
 from legogcd.evaluation.forgetting import forgetting
-from legogcd.evaluation.found_again import found_again
 from legogcd.evaluation.scorer import Scorer
 from legogcd.evaluation.scoring import scoring
 from legogcd.evaluation.selected import selected_per_batch
@@ -15,7 +14,6 @@ __all__ = [
     "agreement",
     "clustering_accuracy",
     "forgetting",
-    "found_again",
     "scoring",
     "selected_per_batch",
 ]

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 EffortName = Literal["quick", "normal", "thorough"]
-EffortChoice = Literal["quick", "normal", "thorough", "auto"]
+EffortChoice = Literal[EffortName, "auto"]
 AUTO_EFFORT = "auto"  # until `effort_choice` has looked at the collection: as normal
 BUILT_IN = "efficientnet-lite0"
 HARD = 0.75  # of the labels that can be checked so few are found again where categories are hard to tell apart

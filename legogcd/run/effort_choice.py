@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from legogcd.clustering import directions
-from legogcd.evaluation import found_again
 from legogcd.run.effort import AUTO_EFFORT, BUILT_IN, HARD, EffortName
+from legogcd.run.found_again import found_again
 from legogcd.run.job import Job
 from legogcd.run.runtime import open_runtime
 from legogcd.vision.backbones import load_backbone

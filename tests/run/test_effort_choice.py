@@ -65,7 +65,7 @@ def test_nothing_is_looked_at_where_nothing_depends_on_it(easy: Collection, monk
     assert chosen(mixed_up(easy), effort="quick") == ("quick", [])
 
 
-def test_labelled_images_that_cannot_be_read_say_nothing(easy: Collection, photos: Path, tmp_path: Path) -> None:
+def test_labelled_images_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
     for kind in ("blue", "green"):
         (tmp_path / kind).mkdir()
         for number in range(12):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legogcd.evaluation import found_again
+from legogcd.run.found_again import found_again
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(1, 6), spread=st.sampled_from([0.1, 1.0, 5.0]))

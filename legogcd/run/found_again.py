@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from legogcd.clustering import directions
+from legogcd.clustering.group_sums import group_sums
 from legogcd.evaluation.strangers import Nearness
 
 
@@ -17,8 +19,6 @@ def found_again(points: NDArray[np.floating], labels: NDArray[np.int64]) -> floa
     (1.0, 0.0)
     """
     classes, places = np.unique(labels, return_inverse=True)
-    sums = np.zeros((len(classes), points.shape[1]))
-    np.add.at(sums, places, points)
-    means = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(float).tiny)
+    means = directions(group_sums(points, places, len(classes)))
     near = Nearness.of(points @ means.T, places).without_themselves()
     return float((near.to_own > near.to_others).mean())
