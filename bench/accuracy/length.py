@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from bench.accuracy.study import DataSet
 from legogcd.display import Screen
 from legogcd.evaluation import forgetting, scoring, selected_per_batch
+from legogcd.evaluation.results import spread
 from legogcd.files import write_text
 from legogcd.run import Job, RunOptions, discover
 from legogcd.run.figure_sample import keep_sample
@@ -117,21 +117,17 @@ def table(rows: pd.DataFrame) -> Iterator[str]:
     yield f"|---|---|--:|{'--:|' * len(COLUMNS)}"
     for (dataset, pixels, backbone, method), some in rows.groupby([name for name in KEY if name != "seed"], sort=False):
         runs = [figures(one) for _, one in some.groupby("seed")]
-        cells = [f"{np.mean(column):.1f}{spread(column)}" for column in zip(*runs, strict=True)]
+        cells = [str(spread(column)) for column in zip(*runs, strict=True)]
         yield f"| {dataset}, {backbone}, {pixels} px | {method} | {len(runs)} | {' | '.join(cells)} |"
 
 
-def spread(values: Sequence[float]) -> str:
-    """The sample deviation, where there is one."""
-    return f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
-
-
 def figures(epochs: pd.DataFrame) -> list[float]:
-    """What `COLUMNS` name, of one run."""
+    """What `COLUMNS` name, of one run; a selected view counts as a hundredth, as percent are shown."""
     epochs = epochs.sort_values("epoch")
     last, selected = epochs.iloc[-1], epochs["selected"]
-    accuracies = [100 * float(last[part]) for part in ("all", "old", "new")]
-    return [*accuracies, 100 * forgetting(list(epochs["old"])), float(selected.iloc[-1]), float(selected.max())]
+    accuracies = [float(last[part]) for part in ("all", "old", "new")]
+    counts = [float(selected.iloc[-1]) / 100, float(selected.max()) / 100]
+    return [*accuracies, forgetting(list(epochs["old"])), *counts]
 
 
 if __name__ == "__main__":

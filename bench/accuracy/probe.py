@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bench.accuracy.study import DataSet
 from legogcd.display import Quiet
+from legogcd.evaluation.results import spread
 from legogcd.run import Job, RunOptions, prepare
 
 
@@ -25,7 +26,7 @@ def main() -> None:
     for data in options.data:
         features, _, classes = untrained_features(data, options.cache)
         scores = [half_score(features, classes, seed) for seed in range(options.seeds)]
-        print(f"{data.name}: {100 * np.mean(scores):.1f} ± {100 * np.std(scores, ddof=1):.1f}", flush=True)
+        print(f"{data.name}: {spread(scores)}", flush=True)
 
 
 def untrained_features(data: DataSet, cache: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-import numpy as np
-
 from bench.accuracy.study import DataSet
 from legogcd.collection import Collection, Truth
 from legogcd.evaluation import scoring
+from legogcd.evaluation.results import spread
 from legogcd.run import Job, RunOptions, discover
 
 SHARES = (25, 50, 100)
@@ -122,15 +121,12 @@ def write_rows(path: Path, rows: list[Row]) -> None:
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    """Mean and standard deviation over the seeds."""
+    """Mean ± sample deviation over the seeds."""
     yield "| data set | learned from | of the unlabelled | seeds | All | Old | New |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for dataset, pixels, share in sorted({row.key[:3] for row in rows}):
         same = [row for row in rows if row.key[:3] == (dataset, pixels, share)]
-        figures = np.array([[row.all, row.old, row.new] for row in same])
-        cells = [
-            f"{mean:.1f} ± {spread:.1f}" for mean, spread in zip(figures.mean(axis=0), figures.std(axis=0), strict=True)
-        ]
+        cells = [str(spread(getattr(row, part) / 100 for row in same)) for part in ("all", "old", "new")]
         name = f"{dataset}, {pixels} px"
         yield (
             f"| {name} | {same[0].learned_from} of {same[0].images} | {share} % | {len(same)} | {' | '.join(cells)} |"
