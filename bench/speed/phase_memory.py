@@ -4,6 +4,8 @@ What is made up is what costs time and no memory: pixels, kept views (zeros in s
 Everything that holds memory is the package's own. `shortened` leaves out repetitions, which hold no more of it.
 """
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -201,15 +203,34 @@ class FirstOf(torch.nn.Linear):
         return super().forward(dense(state[0], torch.float32))
 
 
+class AllocatedBytes(ctypes.Structure):
+    """glibc's ``struct mallinfo2``."""
+
+    NAMES = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    _fields_ = tuple((name, ctypes.c_size_t) for name in NAMES)
+
+
+def tells_allocated() -> bool:
+    return sys.platform.startswith("linux") and hasattr(ctypes.CDLL(None), "mallinfo2")
+
+
+def allocated() -> int:
+    """Bytes that are in use, to the last one: holes of the heap and pages of the system do not count."""
+    count = ctypes.CDLL(None).mallinfo2
+    count.restype = AllocatedBytes
+    found = count()
+    return int(found.uordblks + found.hblkhd)
+
+
 def many_steps(steps: int) -> list[int]:
-    """Bytes after each step, of batches so large that what is left behind by one would be seen."""
+    """Allocated bytes after each step."""
     settings = {"epochs": 1, "batch_size": LARGE_BATCH, "projector_hidden": 64, "projector_out": 32}
     settings["settle"] = False  # which is not a step
     recipe = default_recipe(METHOD, FAMILY).with_settings(settings)
     learner = Learner(FirstOf(64, 64), build_method(METHOD, 64, CLASSES, KNOWN, recipe), open_runtime("cpu", "fp32"))
     optimizer = build_optimizer(learner.tail, learner.method, recipe)
     held: list[int] = []
-    optimizer.register_step_post_hook(lambda *_: held.append(own_memory()))
+    optimizer.register_step_post_hook(lambda *_: held.append(allocated()))
     labels = torch.from_numpy(labels_of(LARGE_BATCH * steps)[1])
     train(learner, LabelledViews(NoViews(), torch.arange(len(labels)), labels), optimizer, recipe, 0)
     return held

@@ -17,7 +17,7 @@ from legogcd.run.own_process import in_own_process
 from legogcd.training.draw import MOST_CLUSTERED
 
 GIGABYTE, DIM = 10**9, 1280
-ONE_TABLE = 4 * 2 * phase_memory.LARGE_BATCH * CLASSES  # bytes of the logits of a step
+ONE_NUMBER_A_ROW = 4 * phase_memory.LARGE_BATCH  # bytes
 LABELLED = int((labels_of(MOST_CLUSTERED)[1] >= 0).sum())
 ARRAYS: dict[str, Callable[[], int]] = {
     "start": lambda: start_arrays(MOST_CLUSTERED, LABELLED, CLASSES, DIM, DIM),
@@ -46,9 +46,8 @@ def test_no_phase_takes_more_than_is_promised_and_planned(phase: str, bound: flo
         assert most < planned < 1.6 * most
 
 
+@pytest.mark.skipif(not phase_memory.tells_allocated(), reason="glibc 2.33 and later tell what is allocated")
 def test_a_step_of_training_leaves_nothing_behind() -> None:
-    """Steps so large that it would be seen; where a step's tables lie in the heap changes now and then."""
-    held, _ = in_own_process(phase_memory.many_steps, 20)
-    growth = np.diff(held[5:])
-    assert np.median(growth) == 0
-    assert growth.sum() < len(growth) * ONE_TABLE
+    """But for what its journal notes: less than one number for each row of a batch."""
+    held, _ = in_own_process(phase_memory.many_steps, 12)
+    assert np.diff(held[5:]).mean() < ONE_NUMBER_A_ROW
