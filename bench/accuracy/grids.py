@@ -97,6 +97,14 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("legogcd+, thorough", "legogcd+", effort="thorough"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 200}, recipe="paper"),
     ),
+    "depth": (
+        Variant("legogcd+", "legogcd+"),
+        *(
+            Variant(f"{blocks} blocks, tail's rate × {rate}", "legogcd+", {"tail_rate": rate}, train_blocks=blocks)
+            for blocks in (2, 3)
+            for rate in (0.1, 1.0)
+        ),
+    ),
     "differences": (  # between LegoGCD's text and its released code, one at a time (docs/paper.md)
         _difference("LegoGCD, as the paper says"),
         Variant("LegoGCD, as released", "legogcd-released"),
