@@ -102,7 +102,7 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         *(
             Variant(f"{blocks} blocks, tail's rate × {rate}", "legogcd+", {"tail_rate": rate}, train_blocks=blocks)
             for blocks in (2, 3)
-            for rate in (0.1, 1.0)
+            for rate in (0.1, 0.3, 1.0)
         ),
     ),
     "differences": (  # between LegoGCD's text and its released code, one at a time (docs/paper.md)
