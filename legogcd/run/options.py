@@ -265,8 +265,8 @@ class RunOptions(Options):
     )
     kept_dtype: KeptDtype | None = option(
         None,
-        "How kept views are stored; int8 takes half of bf16's disk, and legogcd+ finds less with a ViT's. Default: "
-        "bf16, or fp32 with a published recipe.",
+        "How kept views are stored; int8 takes half of bf16's disk, fp32 twice. Default: bf16, or fp32 with a published "
+        "recipe.",
         "views",
     )
     decode: Decode | None = option(
