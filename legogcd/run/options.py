@@ -241,7 +241,11 @@ class RunOptions(Options):
     )
     image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone", ge=1, le=4096)
     train_blocks: int = option(
-        1, "Train the last N blocks; 1 is the paper's choice and by far the fastest.", "backbone", ge=1
+        1,
+        "Train the last N blocks; 1 is the paper's choice and by far the fastest. Where known categories are hard to "
+        "tell apart, 2 with --set tail_rate=0.3 may find more.",
+        "backbone",
+        ge=1,
     )
     views: Views | None = option(
         None,
@@ -265,8 +269,8 @@ class RunOptions(Options):
     )
     kept_dtype: KeptDtype | None = option(
         None,
-        "How kept views are stored; int8 takes half of bf16's disk, fp32 twice. Default: bf16, or fp32 with a published "
-        "recipe.",
+        "How kept views are stored; int8 takes half of bf16's disk, fp32 twice. Default: bf16, or fp32 with a "
+        "published recipe.",
         "views",
     )
     decode: Decode | None = option(
