@@ -3,14 +3,16 @@
 SimGCD, LegoGCD as its paper says and LegoGCD as released, the published recipe, all of its epochs, on kept views. Every
 run leaves a folder; one that was stopped goes on. Every epoch of a finished run is a row of ``--csv``; a run that has
 rows is not made again. The table (All, Old and New of the last epoch, what was forgotten of Old, selected views of a
-batch) is that of the rows, mean and spread over the seeds; ``--minutes`` begins no further run after so long,
-``--shown`` begins none. The curves: ``legogcd figures paper RUNS/*/*``.
+batch) is that of the rows, mean and spread over the seeds, and so are the curves that ``--figures`` draws: Old by epoch
+of every data set, the selected samples, and All, Old and New of each. ``--minutes`` begins no further run after so
+long, ``--shown`` begins none.
 """
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +21,11 @@ from legogcd.display import Screen
 from legogcd.evaluation import forgetting, scoring, selected_per_batch
 from legogcd.evaluation.results import spread
 from legogcd.files import write_text
+from legogcd.paper.figures.panels import draw_old_sheet, draw_selected_sheet, draw_side_by_side, pair_of
+from legogcd.paper.figures.runs import Run, data_sets
+from legogcd.paper.figures.style import PARTS, styled
 from legogcd.run import Job, RunOptions, discover
+from legogcd.run.effort import BUILT_IN
 from legogcd.run.figure_sample import keep_sample
 from legogcd.run.folder import PREDICTIONS, read_metrics
 
@@ -36,7 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             break
         run(data, method, seed, options)
     if options.csv.exists():
-        print("\n".join(table(pd.read_csv(options.csv))))
+        rows = pd.read_csv(options.csv)
+        print("\n".join(table(rows)))
+        for path in draw(rows, options.figures) if options.figures is not None else ():
+            print(path)
 
 
 def wanted(options: argparse.Namespace) -> Iterator[tuple[DataSet, int, str]]:
@@ -62,10 +71,11 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=DataSet.read, nargs="*", default=[], metavar="DIR:KNOWN:PIXELS")
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of the runs")
     parser.add_argument("--csv", type=Path, default=Path("results/length.csv"), help="a row per epoch of finished runs")
+    parser.add_argument("--figures", type=Path, help="folder for the curves of all rows")
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
     parser.add_argument("--recipe", default="paper")
-    parser.add_argument("--backbone", default="efficientnet-lite0")
+    parser.add_argument("--backbone", default=BUILT_IN)
     parser.add_argument("--epochs", type=int, help="default: those of the recipe, 200")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--cache", type=Path)
@@ -128,6 +138,32 @@ def figures(epochs: pd.DataFrame) -> list[float]:
     accuracies = [float(last[part]) for part in ("all", "old", "new")]
     counts = [float(selected.iloc[-1]) / 100, float(selected.max()) / 100]
     return [*accuracies, forgetting(list(epochs["old"])), *counts]
+
+
+def draw(rows: pd.DataFrame, out: Path) -> list[Path]:
+    """The paper's sheets of curves: a thin line a seed, a thick one for their mean."""
+    datasets = data_sets(
+        [run_of(dict(zip(KEY, key, strict=True)), some) for key, some in rows.groupby(list(KEY), sort=False)]
+    )
+    pairs = [pair for dataset in datasets if (pair := pair_of(dataset, dataset.runs)) is not None]
+    out.mkdir(parents=True, exist_ok=True)
+    with styled():
+        written = draw_old_sheet(datasets, out)
+        written += draw_selected_sheet(pairs, out) if pairs else []
+        for pair in pairs:
+            written += draw_side_by_side(pair, out)
+    return written
+
+
+def run_of(key: Mapping[str, Any], epochs: pd.DataFrame) -> Run:
+    """A run's rows as figures take them; runs of one data set with another backbone are another panel."""
+    backbone = key["backbone"]
+    dataset = key["dataset"] if backbone == BUILT_IN else f"{key['dataset']}, {backbone}"
+    epochs = epochs.sort_values("epoch")
+    accuracy = {part: 100 * epochs[part].to_numpy(float) for part in PARTS}
+    curves = (epochs["epoch"].to_numpy(float), accuracy, epochs["selected"].to_numpy(float))
+    name = f"{key['method']}-{key['seed']}"
+    return Run(Path(name), name, dataset, key["method"], key["seed"], (), {"image_size": key["pixels"]}, *curves)
 
 
 if __name__ == "__main__":

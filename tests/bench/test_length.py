@@ -36,3 +36,20 @@ def test_runs_that_have_rows_are_not_made_again(tmp_path: Path) -> None:
     options = length.read_options(given.split())
     wanted = [(seed, method) for _, seed, method in length.wanted(options)]
     assert wanted == [(0, "legogcd"), (1, "simgcd"), (1, "legogcd")]
+
+
+def test_the_curves_are_drawn_from_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [rows("simgcd", seed, [0.5, 0.8, 0.6 + seed / 10]) for seed in (0, 1)]
+    made += [rows("legogcd", 0, [0.5, 0.7, 0.72]), rows("legogcd-released", 0, [0.5, 0.7, 0.71])]
+    pd.concat(made).to_csv(tmp_path / "length.csv", index=False)
+    length.main(["--shown", "--csv", str(tmp_path / "length.csv"), "--figures", str(tmp_path / "figures")])
+    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
+    stems = ("paper-old", "paper-selected", "paper-accuracy")
+    assert drawn == {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")}
+    old = (tmp_path / "figures" / "paper-old.svg").read_text()
+    assert "birds, net" in old
+    assert "65.0 → 72.0, 71.0" in old
+    beside = (tmp_path / "figures" / "paper-accuracy.svg").read_text()
+    assert "simgcd: forgets 15.0 of Old" in beside
+    assert "legogcd: forgets 0.0 of Old" in beside
+    assert "paper-old.png" in capsys.readouterr().out

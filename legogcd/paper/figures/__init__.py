@@ -72,7 +72,7 @@ def draw_as_printed(runs: Sequence[Path], out: Path, note: Note = lambda line: N
         scored = _pairs("paper-accuracy", found, [run for each in found for run in _old_runs(each)], missing)
         for pair in scored:
             written += draw_side_by_side(pair, out)
-        written += draw_old_sheet(scored, out) if scored else []
+        written += draw_old_sheet([pair.shown for pair in scored], out) if scored else []
         counted = [run for each in found for line in counted_lines(each) for run in line.runs]
         pairs = _pairs("paper-selected", found, counted, missing)
         written += draw_selected_sheet(pairs, out) if pairs else []

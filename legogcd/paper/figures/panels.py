@@ -46,6 +46,11 @@ class Pair(NamedTuple):
     def runs(self) -> list[Run]:
         return [run for line in self.lines for run in line.runs]
 
+    @property
+    def shown(self) -> DataSet:
+        """The data set with these two lines alone."""
+        return DataSet(self.dataset.name, self.dataset.suffix, self.lines)
+
 
 def pair_of(dataset: DataSet, runs: Sequence[Run]) -> Pair | None:
     """SimGCD and the first kind of LegoGCD that ``runs`` of a data set have; None where one of the two is missing."""
@@ -91,29 +96,31 @@ def _forgotten(line: PlottedLine) -> float:
     return float(np.mean([forgetting(known_part(run, old)[1]) for run in line.runs]))
 
 
-def draw_old_sheet(pairs: Sequence[Pair], out: Path) -> list[Path]:
-    """``paper-old``: Old by epoch on every data set, one panel each, as one sheet."""
-    columns = min(len(pairs), _COLUMNS)
-    rows = -(-len(pairs) // columns)
-    names = listed(list(dict.fromkeys(line.label for pair in pairs for line in pair.lines)))
+def draw_old_sheet(datasets: Sequence[DataSet], out: Path) -> list[Path]:
+    """``paper-old``: Old by epoch on every data set, one panel each with all of its lines, as one sheet."""
+    columns = min(len(datasets), _COLUMNS)
+    rows = -(-len(datasets) // columns)
+    names = listed(list(dict.fromkeys(line.label for dataset in datasets for line in dataset.lines)))
+    seeds = seeds_of(run for dataset in datasets for run in dataset.runs)
     figure, panels = new_figure(
-        f"Old accuracy by epoch on {len(pairs)} data set{'s' if len(pairs) > 1 else ''}",
-        f"{names}, {seeds_of(run for pair in pairs for run in pair.runs)}; above a panel: Old at the last epoch",
+        f"Old accuracy by epoch on {len(datasets)} data set{'s' if len(datasets) > 1 else ''}",
+        f"{names}, {seeds}; above a panel: Old at the last epoch",
         max(3.2 * columns, 5),
         2.5 * rows + 0.5,
         rows=rows,
         columns=columns,
     )
-    for axes, pair in zip(panels, pairs, strict=False):
-        last = [draw_line(axes, line, old, number)[1] for number, line in enumerate(pair.lines)]
-        axes.set_title(shorten(pair.dataset.name, 22), loc="left", fontsize=10.5, fontweight="bold")
-        axes.set_title(f"{last[0]:.1f} → {last[1]:.1f}", loc="right", fontsize=10)
-        set_epochs(axes, pair.runs)
+    for axes, dataset in zip(panels, datasets, strict=False):
+        last = [f"{draw_line(axes, line, old, number)[1]:.1f}" for number, line in enumerate(dataset.lines)]
+        told = " → ".join(filter(None, (last[0], ", ".join(last[1:]))))
+        axes.set_title(shorten(dataset.name, 30 - len(told)), loc="left", fontsize=10.5, fontweight="bold")
+        axes.set_title(told, loc="right", fontsize=10)
+        set_epochs(axes, dataset.runs)
         within_percent(axes)
-    for axes in panels[len(pairs) :]:
+    for axes in panels[len(datasets) :]:
         axes.set_visible(False)
     figure.supylabel("Old accuracy, %", fontsize=10.5)
-    _legend(figure, pairs)
+    _legend(figure, datasets)
     return save_figure(figure, out, "paper-old")
 
 
@@ -145,7 +152,7 @@ def draw_selected_sheet(pairs: Sequence[Pair], out: Path) -> list[Path]:
     bars.grid(axis="x", visible=False)
     bars.margins(y=0.12)
     bars.set_ylabel(f"most {SELECTED_UNIT}")
-    _legend(figure, [first])
+    _legend(figure, [first.shown])
     return save_figure(figure, out, "paper-selected")
 
 
@@ -187,9 +194,9 @@ def _distributions(axes: Any, quantity: Quantity, pair: Pair, samples: Samples) 
     axes.legend(loc="upper left", frameon=False, fontsize=9.5)
 
 
-def _legend(figure: Any, pairs: Sequence[Pair]) -> None:
+def _legend(figure: Any, datasets: Sequence[DataSet]) -> None:
     """One key for all panels: a line's look, whichever data set it is on."""
-    looks = {line.label: line.look for pair in pairs for line in pair.lines}
+    looks = {line.label: line.look for dataset in datasets for line in dataset.lines}
     handles = [
         figure.axes[0].plot([], [], color=look.color, linestyle=look.dash, marker=look.marker, label=label)[0]
         for label, look in looks.items()
