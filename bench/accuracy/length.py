@@ -30,7 +30,8 @@ from legogcd.run.figure_sample import keep_sample
 from legogcd.run.folder import PREDICTIONS, read_metrics
 
 METHODS = ("simgcd", "legogcd", "legogcd-released")
-KEY = ("dataset", "pixels", "backbone", "method", "seed")
+KEY = ("dataset", "pixels", "backbone", "recipe", "method", "seed")
+RECIPE = "paper"
 COLUMNS = ("All", "Old", "New", "forgotten of Old", "selected, last epoch", "selected, best epoch")
 
 
@@ -61,7 +62,7 @@ def wanted(options: argparse.Namespace) -> Iterator[tuple[DataSet, int, str]]:
 
 def key_of(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> tuple[str | int, ...]:
     """What `KEY` names, of one run; a backbone that is a folder goes by its name."""
-    return data.name, data.image_size, Path(options.backbone).name, method, seed
+    return data.name, data.image_size, Path(options.backbone).name, options.recipe, method, seed
 
 
 def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -74,7 +75,7 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--figures", type=Path, help="folder for the curves of all rows")
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
-    parser.add_argument("--recipe", default="paper")
+    parser.add_argument("--recipe", default=RECIPE)
     parser.add_argument("--backbone", default=BUILT_IN)
     parser.add_argument("--epochs", type=int, help="default: those of the recipe, 200")
     parser.add_argument("--threads", type=int)
@@ -86,7 +87,8 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def run(data: DataSet, method: str, seed: int, options: argparse.Namespace) -> None:
     key = dict(zip(KEY, key_of(data, method, seed, options), strict=True))
-    out = Path(options.out) / f"{data.name}-{key['backbone']}" / f"{method}-{seed}"
+    recipe = "" if options.recipe == RECIPE else f"-{options.recipe}"
+    out = Path(options.out) / f"{data.name}-{key['backbone']}{recipe}" / f"{method}-{seed}"
     if not (out / PREDICTIONS).exists():
         train(data, method, seed, out, options)
     rows = pd.DataFrame(
@@ -122,13 +124,14 @@ def train(data: DataSet, method: str, seed: int, out: Path, options: argparse.Na
 
 
 def table(rows: pd.DataFrame) -> Iterator[str]:
-    """A row per data set and method: mean ± sample deviation over the seeds."""
-    yield f"| data set | method | seeds | {' | '.join(COLUMNS)} |"
-    yield f"|---|---|--:|{'--:|' * len(COLUMNS)}"
-    for (dataset, pixels, backbone, method), some in rows.groupby([name for name in KEY if name != "seed"], sort=False):
+    """A row per data set, recipe and method: mean ± sample deviation over the seeds."""
+    yield f"| data set | recipe | method | seeds | {' | '.join(COLUMNS)} |"
+    yield f"|---|---|---|--:|{'--:|' * len(COLUMNS)}"
+    of_a_row = [name for name in KEY if name != "seed"]
+    for (dataset, pixels, backbone, recipe, method), some in rows.groupby(of_a_row, sort=False):
         runs = [figures(one) for _, one in some.groupby("seed")]
         cells = [str(spread(column)) for column in zip(*runs, strict=True)]
-        yield f"| {dataset}, {backbone}, {pixels} px | {method} | {len(runs)} | {' | '.join(cells)} |"
+        yield f"| {dataset}, {backbone}, {pixels} px | {recipe} | {method} | {len(runs)} | {' | '.join(cells)} |"
 
 
 def figures(epochs: pd.DataFrame) -> list[float]:
@@ -156,9 +159,9 @@ def draw(rows: pd.DataFrame, out: Path) -> list[Path]:
 
 
 def run_of(key: Mapping[str, Any], epochs: pd.DataFrame) -> Run:
-    """A run's rows as figures take them; runs of one data set with another backbone are another panel."""
-    backbone = key["backbone"]
-    dataset = key["dataset"] if backbone == BUILT_IN else f"{key['dataset']}, {backbone}"
+    """A run's rows as figures take them; runs of one data set with another backbone or recipe are another panel."""
+    usual = {"backbone": BUILT_IN, "recipe": RECIPE}
+    dataset = ", ".join([key["dataset"], *(key[name] for name in usual if key[name] != usual[name])])
     epochs = epochs.sort_values("epoch")
     accuracy = {part: 100 * epochs[part].to_numpy(float) for part in PARTS}
     curves = (epochs["epoch"].to_numpy(float), accuracy, epochs["selected"].to_numpy(float))

@@ -9,7 +9,7 @@ from bench.accuracy import length
 
 
 def rows(method: str, seed: int, old: list[float]) -> pd.DataFrame:
-    key = dict(zip(length.KEY, ("birds", 128, "net", method, seed), strict=True))
+    key = dict(zip(length.KEY, ("birds", 128, "net", "paper", method, seed), strict=True))
     epochs = [
         {**key, "epoch": epoch, "all": share / 2, "old": share, "new": 0.1, "selected": 10.0 * epoch}
         for epoch, share in enumerate(old, start=1)
