@@ -38,7 +38,7 @@ class Parametric(Method):
         self.recipe = recipe
         self.projector = build_projector(dim, recipe.projector_hidden, recipe.projector_out)
         self.prototypes = Prototypes(seen_dim or dim, n_classes)
-        self.weights = {name: term.weight for name, term in terms.items()}
+        self.terms = dict(terms)
         self.bricks = nn.ModuleDict({name: term.built() for name, term in terms.items()})
 
     def seen(self, features: Tensor) -> Tensor:
@@ -62,10 +62,15 @@ class Parametric(Method):
         )
         bricks = dict(self.named_bricks())
         terms = {name: brick(views) for name, brick in bricks.items()}
-        loss = torch.stack([self.weights[name] * term for name, term in terms.items()]).sum()
+        weights = self.weights(self.recipe.passed(epoch))
+        loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
         selected = {name: brick.selected.sum() for name, brick in bricks.items()}
         selected[CONFIDENT] = confident_known(views, self.recipe.threshold, self.recipe.student_temperature).sum()
         return Step(loss, terms, selected)
+
+    def weights(self, passed: float = 0.5) -> dict[str, float]:
+        """The terms' weights when this share of the run has passed; half way by default, where none has risen."""
+        return {name: term.weight_at(passed) for name, term in self.terms.items()}
 
     def named_bricks(self) -> Iterator[tuple[str, Brick]]:
         """The bricks by their terms' names."""

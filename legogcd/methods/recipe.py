@@ -39,6 +39,14 @@ class Recipe(BaseModel):
     )
     start: Literal["random", "kmeans"] = "random"
 
+    def passed(self, epoch: int) -> float:
+        """Which share of the run has passed in an epoch, from 0 in the first to 1 in the last.
+
+        >>> [Recipe(epochs=5).passed(epoch) for epoch in range(5)], Recipe(epochs=1).passed(0)
+        ([0.0, 0.25, 0.5, 0.75, 1.0], 0.5)
+        """
+        return min(1.0, epoch / (self.epochs - 1)) if self.epochs > 1 else 0.5
+
     def with_settings(self, settings: Mapping[str, Any]) -> Self:
         """The same recipe with some settings changed; text is read as the setting's type."""
         known = type(self).model_fields

@@ -1,7 +1,7 @@
 """What a method's loss is made of: weighted bricks, said by name. Nothing is built here, and torch is not needed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from legogcd.errors import UserError
@@ -18,20 +18,27 @@ if TYPE_CHECKING:
 class Term:
     """A term of a loss: its weight, its brick and what that is built with.
 
-    The brick is a class, one of `legogcd.bricks` by its name, or ``module:name``.
+    The brick is a class, one of `legogcd.bricks` by its name, or ``module:name``. A weight that rises does so in a
+    straight line over the run, from 1 − ``rise`` to 1 + ``rise`` times itself.
 
-    >>> Term(1.0, "MeanEntropy", {"temperature": 0.2}).built().temperature
-    0.2
+    >>> term = Term(1.0, "MeanEntropy", {"temperature": 0.2}, rise=0.25)
+    >>> term.built().temperature, [term.weight_at(passed) for passed in (0.0, 0.5, 1.0)]
+    (0.2, [0.75, 1.0, 1.25])
     """
 
     weight: float
     brick: "type[Brick] | str"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    rise: float = 0.0
+
+    def weight_at(self, passed: float) -> float:
+        """The weight when this share of the run has passed."""
+        return self.weight * (1 + self.rise * (2 * passed - 1))
 
     def exchanged(self, plug_in: PlugIn, **settings: Any) -> "Term":
         """Another brick in this one's place: at its weight, with the settings that both have and some of its own."""
         both = {name: value for name, value in self.settings.items() if name in plug_in.settings}
-        return Term(self.weight, plug_in.brick, both | settings)
+        return replace(self, brick=plug_in.brick, settings=both | settings)
 
     def built(self) -> "Brick":
         """The brick itself."""
@@ -64,7 +71,7 @@ def plugged_terms(terms_of: Terms, recipe: ParametricRecipe) -> dict[str, Term]:
             raise UserError(f"{replaced[name]} and {plug_in.name} both replace {name}; name one of them")
         replaced[name] = plug_in.name
         term = terms[name].exchanged(plug_in, **settings)
-        terms[name] = term if weight is None else Term(weight, term.brick, term.settings)
+        terms[name] = term if weight is None else replace(term, weight=weight)
     return terms
 
 

@@ -15,6 +15,15 @@ from legogcd.methods.legogcd_plus import LegoGCDPlus
 from legogcd.methods.legogcd_plus.whitening import Whitening
 from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
 
+WEIGHTS = {  # of the published terms, with CUB's β and ε
+    "info_nce": 0.65,
+    "sup_con": 0.35,
+    "supervised_ce": 0.35,
+    "self_distillation": 0.65,
+    "mean_entropy": 0.65 * 2,
+    "dkl": 0.65,
+    "ler": 2.0,
+}
 SMALL = {"start": "kmeans", "projector_hidden": 8, "projector_out": 4}
 
 
@@ -42,7 +51,7 @@ def test_its_settings_reach_their_bricks_and_are_its_own() -> None:
     assert isinstance(method, LegoGCDPlus)
     assert (method.prior.uniform_share, method.prior.temperature) == (0.3, 0.2)
     assert method.bricks["self_distillation"].student_temperature == 0.2
-    assert method.weights["mean_entropy"] == pytest.approx(0.65 * 3)
+    assert method.weights()["mean_entropy"] == pytest.approx(0.65 * 3)
     for setting in ("uniform_share", "whitened_dim"):
         with pytest.raises(UserError, match=f"unknown setting '{setting}'"):
             choose_recipe("paper", "legogcd", "efficientnet-lite0", {setting: 0})
@@ -132,6 +141,18 @@ def test_what_it_expects_of_the_sizes_of_classes(sizes: str) -> None:
             assert step.terms["mean_entropy"].item() != pytest.approx(plain, rel=0.05)
     method.finish(features, labels, seed=0)
     assert method.prototypes.weight.isfinite().all()
+
+
+def test_labels_weigh_more_from_epoch_to_epoch() -> None:
+    features, labels, _ = sample(5)
+    method = build_method("legogcd+", 12, 6, 3, LegoGCDPlusRecipe(epochs=5, supervised_rise=0.2, **SMALL))
+    views, index = torch.from_numpy(features[:16]).repeat(2, 1, 1), torch.arange(16)
+    for epoch, factor in enumerate((0.8, 0.9, 1.0, 1.1, 1.2)):
+        step = method.step(views, torch.from_numpy(labels[:16]), epoch, index)
+        expected = {name: weight * (factor if name == "supervised_ce" else 1) for name, weight in WEIGHTS.items()}
+        total = sum(weight * step.terms[name].item() for name, weight in expected.items())
+        assert step.loss.item() == pytest.approx(total, rel=1e-5)
+    assert expected.keys() == step.terms.keys()
 
 
 def test_without_a_whitening_it_starts_as_legogcd_does() -> None:

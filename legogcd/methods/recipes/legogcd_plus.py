@@ -1,5 +1,6 @@
 """legogcd+: LegoGCD among whitened features, views distilled from their average, and an estimated class prior."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -31,6 +32,12 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         "free: nothing",
     )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform, where there is one")
+    supervised_rise: float = Field(
+        0.35,
+        ge=0,
+        le=1,
+        description="supervised cross-entropy weighs more from epoch to epoch: from 1 - this to 1 + this, times λ",
+    )
     settle: bool | None = Field(
         None,
         description="look for the classes once more among the trained features, averaged over all kept views; "
@@ -55,10 +62,14 @@ class LegoGCDPlusRecipe(ParametricRecipe):
 
 
 def legogcd_plus_terms(recipe: ParametricRecipe) -> dict[str, Term]:
-    """LegoGCD's terms with the bricks ``consensus`` and ``prior`` in it, or without a prior where sizes are free."""
+    """LegoGCD's terms with the bricks ``consensus`` and ``prior`` in it, or without a prior where sizes are free.
+
+    Supervised cross-entropy weighs more from epoch to epoch.
+    """
     assert isinstance(recipe, LegoGCDPlusRecipe)
     terms = legogcd_terms(recipe)
     distillation, entropy = terms["self_distillation"], terms["mean_entropy"]
+    terms["supervised_ce"] = replace(terms["supervised_ce"], rise=recipe.supervised_rise)
     terms["self_distillation"] = distillation.exchanged(PLUG_INS["consensus"])
     if recipe.sizes == "free":
         del terms["mean_entropy"]
