@@ -20,6 +20,7 @@ class Variant:
     effort: EffortName = "normal"
 
 
+EVEN = {"supervised_rise": 0.0}  # where legogcd+ stood before labels weighed more from epoch to epoch
 SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
 
 
@@ -72,14 +73,15 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         _screened("whitened as well", "legogcd+", whitened_dim=64),
     ),
     "balance": (
-        Variant("legogcd+", "legogcd+"),
-        *(Variant(f"ε = {weight}", "legogcd+", {"mean_entropy_weight": weight}) for weight in (0.5, 1.0, 4.0)),
+        Variant("legogcd+", "legogcd+", EVEN),
+        *(Variant(f"ε = {weight}", "legogcd+", EVEN | {"mean_entropy_weight": weight}) for weight in (0.5, 1.0, 4.0)),
     ),
     "finals": (
         Variant("LegoGCD"),
         Variant("SimGCD", "simgcd"),
         Variant("legogcd+", "legogcd+"),
-        Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
+        Variant("legogcd+, labels weigh the same", "legogcd+", EVEN),
+        Variant("legogcd+, 30 epochs", "legogcd+", EVEN | {"epochs": 30}),
         Variant("k-means", "kmeans"),
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
@@ -92,15 +94,19 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("SimGCD", "simgcd"),
         Variant("legogcd+, quick", "legogcd+", effort="quick"),
         Variant("legogcd+", "legogcd+"),
+        Variant("legogcd+, labels weigh the same", "legogcd+", EVEN),
         Variant("legogcd+, not settled", "legogcd+", {"settle": False}),
         Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
         Variant("legogcd+, thorough", "legogcd+", effort="thorough"),
+        Variant("legogcd+, thorough, labels weigh the same", "legogcd+", EVEN, effort="thorough"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 200}, recipe="paper"),
     ),
     "depth": (
-        Variant("legogcd+", "legogcd+"),
+        Variant("legogcd+", "legogcd+", EVEN),
         *(
-            Variant(f"{blocks} blocks, tail's rate × {rate}", "legogcd+", {"tail_rate": rate}, train_blocks=blocks)
+            Variant(
+                f"{blocks} blocks, tail's rate × {rate}", "legogcd+", EVEN | {"tail_rate": rate}, train_blocks=blocks
+            )
             for blocks in (2, 3)
             for rate in (0.1, 0.3, 1.0)
         ),
