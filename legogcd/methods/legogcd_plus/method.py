@@ -22,13 +22,13 @@ _CAUTION = 0.1  # the share of known images that is held to is so much lower tha
 
 
 class LegoGCDPlus(Parametric):
-    """LegoGCD with five changes (docs/accuracy.md has what each is worth).
+    """LegoGCD with six changes (docs/accuracy.md has what each is worth).
 
     The prototypes see features whitened by the labelled images (`Whitening`). Self-distillation is that of the views'
     average (`ConsensusDistillation`), mean entropy that from an estimated prior (`PriorAlignment`). Both the prior and
     the k-means start know how many of the unlabelled images are surely of known classes (`known_share`). The start goes
-    on by exchanging single points (`Exchange`); where classes are many and small, the prototypes end where the same
-    finds classes among trained features (`settled_centers`).
+    on by exchanging single points (`Exchange`). Supervised cross-entropy weighs more from epoch to epoch. Where classes
+    are many and small, the prototypes end where exchanging finds classes among trained features (`settled_centers`).
 
     >>> from legogcd.methods import build_method
     >>> recipe = LegoGCDPlusRecipe(start="kmeans", whitened_dim=3, projector_hidden=8, projector_out=4)
