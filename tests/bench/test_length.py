@@ -53,3 +53,12 @@ def test_the_curves_are_drawn_from_the_rows(tmp_path: Path, capsys: pytest.Captu
     assert "simgcd: forgets 15.0 of Old" in beside
     assert "legogcd: forgets 0.0 of Old" in beside
     assert "paper-old.png" in capsys.readouterr().out
+
+
+def test_a_recipe_is_named_where_a_data_set_has_several(tmp_path: Path) -> None:
+    made = rows("simgcd", 0, [0.5, 0.6])
+    for frame, names in ((made, ["birds, net"]), (pd.concat([made, made.assign(recipe="cub")]), ["paper", "cub"])):
+        length.draw(frame, tmp_path)
+        drawn = (tmp_path / "paper-old.svg").read_text()
+        assert all(name in drawn for name in names)
+        assert ("paper" in drawn) == (len(names) == 2)
