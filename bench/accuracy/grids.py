@@ -81,7 +81,7 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("SimGCD", "simgcd"),
         Variant("legogcd+", "legogcd+"),
         Variant("legogcd+, labels weigh the same", "legogcd+", EVEN),
-        Variant("legogcd+, 30 epochs", "legogcd+", EVEN | {"epochs": 30}),
+        Variant("legogcd+, 30 epochs, labels weigh the same", "legogcd+", EVEN | {"epochs": 30}),
         Variant("k-means", "kmeans"),
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),

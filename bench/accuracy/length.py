@@ -145,12 +145,10 @@ def figures(epochs: pd.DataFrame) -> list[float]:
 
 def draw(rows: pd.DataFrame, out: Path) -> list[Path]:
     """The paper's sheets of curves: a thin line a seed, a thick one for their mean."""
-    recipes = rows.groupby("dataset")["recipe"].nunique()
+    several = rows.groupby("dataset")["recipe"].transform("nunique") > 1
+    named = rows.assign(recipe=rows["recipe"].where(several, ""))  # a data set's only recipe need not be told
     datasets = data_sets(
-        [
-            run_of(key := dict(zip(KEY, values, strict=True)), some, recipes[key["dataset"]] > 1)
-            for values, some in rows.groupby(list(KEY), sort=False)
-        ]
+        [run_of(dict(zip(KEY, key, strict=True)), some) for key, some in named.groupby(list(KEY), sort=False)]
     )
     pairs = [pair for dataset in datasets if (pair := pair_of(dataset, dataset.runs)) is not None]
     out.mkdir(parents=True, exist_ok=True)
@@ -162,10 +160,10 @@ def draw(rows: pd.DataFrame, out: Path) -> list[Path]:
     return written
 
 
-def run_of(key: Mapping[str, Any], epochs: pd.DataFrame, several_recipes: bool) -> Run:
+def run_of(key: Mapping[str, Any], epochs: pd.DataFrame) -> Run:
     """A run's rows as figures take them; runs of one data set with another backbone or recipe are another panel."""
-    backbone = [] if key["backbone"] == BUILT_IN else [key["backbone"]]
-    dataset = ", ".join([key["dataset"], *backbone, *([key["recipe"]] if several_recipes else [])])
+    backbone = "" if key["backbone"] == BUILT_IN else key["backbone"]
+    dataset = ", ".join(part for part in (key["dataset"], backbone, key["recipe"]) if part)
     epochs = epochs.sort_values("epoch")
     accuracy = {part: 100 * epochs[part].to_numpy(float) for part in PARTS}
     curves = (epochs["epoch"].to_numpy(float), accuracy, epochs["selected"].to_numpy(float))
