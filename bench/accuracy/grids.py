@@ -21,6 +21,7 @@ class Variant:
 
 
 EVEN = {"supervised_rise": 0.0}  # where legogcd+ stood before labels weighed more from epoch to epoch
+AS_NORMAL = {"whitened_per_class": 3, "settle_on": "inertia"}  # where thorough was normal's recipe with other networks
 SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
 
 
@@ -98,7 +99,11 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("legogcd+, not settled", "legogcd+", {"settle": False}),
         Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
         Variant("legogcd+, thorough", "legogcd+", effort="thorough"),
-        Variant("legogcd+, thorough, labels weigh the same", "legogcd+", EVEN, effort="thorough"),
+        Variant("legogcd+, thorough, as normal", "legogcd+", AS_NORMAL, effort="thorough"),
+        Variant(
+            "legogcd+, thorough, as normal, labels weigh the same", "legogcd+", AS_NORMAL | EVEN, effort="thorough"
+        ),
+        Variant("legogcd+, thorough, lowest inertia", "legogcd+", {"settle_on": "inertia"}, effort="thorough"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 200}, recipe="paper"),
     ),
     "depth": (

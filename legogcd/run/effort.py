@@ -22,7 +22,7 @@ class Effort(NamedTuple):
 EFFORTS: dict[EffortName, Effort] = {
     "quick": Effort(views=2, settings={"epochs": 5}),
     "normal": Effort(),
-    "thorough": Effort(backbone="lite0+lite1+lite2"),
+    "thorough": Effort(backbone="lite0+lite1+lite2", settings={"whitened_per_class": 6, "settle_on": "agreement"}),
 }
 
 

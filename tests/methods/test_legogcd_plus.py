@@ -52,7 +52,7 @@ def test_its_settings_reach_their_bricks_and_are_its_own() -> None:
     assert (method.prior.uniform_share, method.prior.temperature) == (0.3, 0.2)
     assert method.bricks["self_distillation"].student_temperature == 0.2
     assert method.weights()["mean_entropy"] == pytest.approx(0.65 * 3)
-    for setting in ("uniform_share", "whitened_dim"):
+    for setting in ("uniform_share", "whitened_dim", "whitened_per_class", "settle_on"):
         with pytest.raises(UserError, match=f"unknown setting '{setting}'"):
             choose_recipe("paper", "legogcd", "efficientnet-lite0", {setting: 0})
 
@@ -166,9 +166,10 @@ def test_without_a_whitening_it_starts_as_legogcd_does() -> None:
     assert ours.prior.expectation.mean is None
 
 
-def test_it_settles_where_classes_are_among_trained_features() -> None:
+@pytest.mark.parametrize("settle_on", ["inertia", "agreement"])
+def test_it_settles_where_classes_are_among_trained_features(settle_on) -> None:
     trained, labels, classes = sample(5, nuisance=0.2)  # training has told pose from kind
-    recipe = LegoGCDPlusRecipe(whitened_dim=5, settle=True, **SMALL)
+    recipe = LegoGCDPlusRecipe(whitened_dim=5, settle=True, settle_on=settle_on, **SMALL)
     method = build_method("legogcd+", dim=12, n_classes=6, n_known=3, recipe=recipe)
     assert method.settles(1_000_000)
     method.start(sample(5, nuisance=0.5)[0], labels, seed=0)

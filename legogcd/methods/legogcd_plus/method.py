@@ -87,8 +87,12 @@ class LegoGCDPlus(Parametric):
         expected = self.prior.expectation.current(torch.zeros(2)) if self.prior else torch.zeros(2)
         share = float(expected[0])  # as it was found at the start: trained labels would say too little
         k = len(self.prototypes.weight)
+        assert isinstance(self.recipe, LegoGCDPlusRecipe)
+        agreement = self.recipe.settle_on == "agreement"
         try:
-            centers = settled_centers(anew.of(features), labels, self._sorted(features), k, self.n_known, seed, share)
+            centers = settled_centers(
+                anew.of(features), labels, self._sorted(features), k, self.n_known, seed, share, agreement
+            )
         except TooFewPointsError:
             return
         self.whitening.load_state_dict(anew.state_dict())

@@ -1,35 +1,67 @@
 """Where the classes lie among trained features: single images exchanged after all moved towards those like them."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
 from legogcd.clustering import directions, exchanged, semi_supervised_kmeans
 from legogcd.methods.labelled_means import labelled_means
 
 NEIGHBORS = 10
-_STARTS = 10  # of k-means
+_STARTS = 10  # of k-means, each time
 _CHUNK, _CELLS = 2048, 1 << 24  # rows whose neighbors are looked for at once, and their cosines at most
 
 
 def settled_centers(
-    seen: np.ndarray, labels: np.ndarray, found: np.ndarray, k: int, n_known: int, seed: int, known_share: float = 0.0
+    seen: np.ndarray,
+    labels: np.ndarray,
+    found: np.ndarray,
+    k: int,
+    n_known: int,
+    seed: int,
+    known_share: float = 0.0,
+    agreement: bool = False,
 ) -> np.ndarray:
     """One direction per class [K, D] in what the prototypes see of trained features [N, D]; labels [N], -1 for none.
 
     Among `toward_neighbors`, single images are exchanged from the classes ``found`` [N] that training ended with, and
     from those that semi-supervised k-means finds anew; the lower within-class sum of squares decides, and the means of
-    what then belongs together count.
+    what then belongs together count. With ``agreement`` all this is done among images that are `agreed` upon.
     """
     points = directions(seen)
     moved = toward_neighbors(points)
-    anew = semi_supervised_kmeans(
-        moved, labels, k, seed=seed, n_init=_STARTS, known_share=known_share, n_known=n_known, exchange=True
+    search = partial(
+        semi_supervised_kmeans, labels=labels, k=k, known_share=known_share, n_known=n_known, exchange=True
     )
     kept = exchanged(moved, labels, found, k, n_known, known_share)
+    if agreement:
+        starts = np.random.SeedSequence(seed).generate_state(_STARTS).tolist()
+        moved = agreed(moved, [kept, *(search(moved, seed=start, n_init=1).labels for start in starts)])
+        kept = exchanged(moved, labels, kept, k, n_known, known_share)
+    anew = search(moved, seed=seed, n_init=_STARTS)
     settled = min((kept, anew.labels), key=lambda clusters: _within(moved, clusters))
     centers = directions(anew.centers)
     present = np.unique(settled)
     centers[present] = directions(labelled_means(points, settled, present))
     return centers
+
+
+def agreed(points: np.ndarray, ways: Sequence[np.ndarray]) -> np.ndarray:
+    """Each point [N, D] in the middle of the centers that it has in several ``ways`` [N] to cluster all of them.
+
+    Each way is wrong about other points. What most of them put together comes close, whatever it is called in each.
+
+    >>> agreed(np.array([[0.0], [2.0], [4.0]]), [np.array([0, 0, 1]), np.array([1, 0, 0])]).tolist()
+    [[0.5], [2.0], [3.5]]
+    """
+    total = np.zeros_like(points)
+    for clusters in ways:
+        for cluster in np.unique(clusters):
+            rows = clusters == cluster
+            total[rows] += points[rows].mean(axis=0)
+    total /= len(ways)
+    return total
 
 
 def _within(points: np.ndarray, clusters: np.ndarray) -> float:

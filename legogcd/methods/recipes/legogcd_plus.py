@@ -18,13 +18,18 @@ class LegoGCDPlusRecipe(ParametricRecipe):
 
     >>> LegoGCDPlusRecipe(start="kmeans").whitened_width(n_classes=100)
     300
+    >>> LegoGCDPlusRecipe(start="kmeans", whitened_per_class=6).whitened_width(n_classes=100)
+    600
     """
 
     whitened_dim: int | None = Field(
         None,
         ge=0,
         description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
-        "None: max(64, 3·K)",
+        "None: as many as whitened_per_class says",
+    )
+    whitened_per_class: int = Field(
+        3, ge=1, description="so many whitened dimensions for each class, at least 64; joined networks tell more apart"
     )
     sizes: Literal["prior", "equal", "free"] = Field(
         "prior",
@@ -43,12 +48,17 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         description="look for the classes once more among the trained features, averaged over all kept views; "
         "None: where there are more classes than images of one class",
     )
+    settle_on: Literal["inertia", "agreement"] = Field(
+        "inertia",
+        description="which classes to settle on; inertia: those with the lowest of several searches; agreement: what "
+        "the searches agree on, found once more",
+    )
 
     def whitened_width(self, n_classes: int) -> int:
         """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
         if self.start == "random":
             return 0
-        return max(64, 3 * n_classes) if self.whitened_dim is None else self.whitened_dim
+        return max(64, self.whitened_per_class * n_classes) if self.whitened_dim is None else self.whitened_dim
 
     def settles(self, n_images: int, n_classes: int) -> bool:
         """Whether the prototypes settle: by itself where classes are many and small, N/K < K, and never unwhitened.
