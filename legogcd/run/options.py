@@ -194,7 +194,8 @@ class RunOptions(Options):
         "normal",
         "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, unless you name a backbone, and groups "
         "that several searches agree on; auto: thorough where your labels say that categories are hard to tell "
-        "apart, else normal. What you set yourself stays. `legogcd plan` says what each costs. Not with a published recipe.",
+        "apart, else normal. What you set yourself stays. `legogcd plan` says what each costs. Not with a published "
+        "recipe.",
         "training",
     )
     epochs: int | None = option(None, "Epochs to train; default: as --effort says, or the recipe's.", "training", ge=1)
