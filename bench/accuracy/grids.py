@@ -16,17 +16,22 @@ class Variant:
     settings: Mapping[str, Any] = field(default_factory=dict)
     recipe: str = "default"
     views: int | Literal["fresh"] | None = None  # the effort's: 4 of a normal one
-    train_blocks: int = 1
+    train_blocks: int | None = None  # the effort's: 1 of a normal one
     effort: EffortName = "normal"
 
 
 EVEN = {"supervised_rise": 0.0}  # where legogcd+ stood before labels weighed more from epoch to epoch
-AS_NORMAL = {"whitened_per_class": 3, "settle_on": "inertia"}  # where thorough was normal's recipe with other networks
 SCREENED = {"dkl_form": "paper", "threshold": 0.85}  # where LegoGCD's default recipe stood when the screening began
 
 
-def _screened(name: str, method: str = "legogcd", train_blocks: int = 1, **settings: Any) -> Variant:
+def _screened(name: str, method: str = "legogcd", train_blocks: int | None = None, **settings: Any) -> Variant:
     return Variant(name, method, SCREENED | settings, train_blocks=train_blocks)
+
+
+def _three_networks(name: str, **settings: Any) -> Variant:
+    """Thorough as it was when it had normal's recipe and depth, with other networks."""
+    as_normal = {"whitened_per_class": 3, "settle_on": "inertia"}
+    return Variant(name, "legogcd+", as_normal | settings, train_blocks=1, effort="thorough")
 
 
 def _difference(name: str, **settings: Any) -> Variant:
@@ -98,12 +103,12 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("legogcd+, labels weigh the same", "legogcd+", EVEN),
         Variant("legogcd+, not settled", "legogcd+", {"settle": False}),
         Variant("legogcd+, 30 epochs", "legogcd+", {"epochs": 30}),
+        Variant("legogcd+, two blocks", "legogcd+", train_blocks=2),
+        Variant("legogcd+, three blocks", "legogcd+", train_blocks=3),
         Variant("legogcd+, thorough", "legogcd+", effort="thorough"),
-        Variant("legogcd+, thorough, as normal", "legogcd+", AS_NORMAL, effort="thorough"),
-        Variant(
-            "legogcd+, thorough, as normal, labels weigh the same", "legogcd+", AS_NORMAL | EVEN, effort="thorough"
-        ),
-        Variant("legogcd+, thorough, lowest inertia", "legogcd+", {"settle_on": "inertia"}, effort="thorough"),
+        Variant("legogcd+, thorough, one block", "legogcd+", train_blocks=1, effort="thorough"),
+        _three_networks("legogcd+, three networks"),
+        _three_networks("legogcd+, three networks, labels weigh the same", **EVEN),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 200}, recipe="paper"),
     ),
     "depth": (

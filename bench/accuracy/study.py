@@ -147,9 +147,9 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def key_of(variant: Variant, data: DataSet, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     chosen = run_options(variant, data, seed, options)
-    backbone, count = chosen.protocol.backbone, chosen.protocol.views
+    backbone, train_blocks, count = (getattr(chosen.protocol, name) for name in ("backbone", "train_blocks", "views"))
     views = "fresh views" if count == "fresh" else f"{count} kept views"
-    blocks = "" if variant.train_blocks == 1 else f", {variant.train_blocks} blocks trained"
+    blocks = "" if train_blocks == 1 else f", {train_blocks} blocks trained"
     effort = "" if variant.effort == "normal" else f", effort {variant.effort}"
     return {
         "dataset": data.name,

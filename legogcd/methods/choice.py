@@ -24,14 +24,16 @@ def default_method(recipe: str) -> str:
     return "legogcd+" if recipe == "default" else "legogcd"
 
 
-def choose_recipe(name: str, method: str, backbone: str, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """A recipe by name, for a method and a backbone, with single settings changed.
+def choose_recipe(
+    name: str, method: str, backbone: str, settings: Mapping[str, Any] | None = None, train_blocks: int = 1
+) -> Recipe:
+    """A recipe by name, for a method and a backbone whose last blocks learn, with single settings changed.
 
     >>> choose_recipe("cifar100", "legogcd", "efficientnet-lite0", {"epochs": 30}).threshold
     0.85
     """
     if name == "default":
-        recipe = default_recipe(method, family_of(backbone))
+        recipe = default_recipe(method, family_of(backbone), train_blocks)
     elif name == "paper":
         recipe = published_recipe(method)
     elif name in published_recipes():
@@ -46,7 +48,7 @@ def published_recipe(method: str) -> Recipe:
     return method_entry(method).recipe()
 
 
-def default_recipe(method: str, family: str) -> Recipe:
+def default_recipe(method: str, family: str, train_blocks: int = 1) -> Recipe:
     """Our settings for people with photos, by method and backbone family, found by measurement (docs/results.md)."""
     entry = method_entry(method)
-    return entry.recipe().with_settings({**family_defaults(family), **entry.for_photos})
+    return entry.recipe().with_settings({**family_defaults(family, train_blocks), **entry.for_photos})

@@ -176,7 +176,7 @@ def _votes(computed: _Computed) -> tuple[Arrays, dict[str, Any]]:
     namer = namer_for(backbone, computed.location.vocabulary)
     if namer is None:
         return {}, {"vocabulary": [], "source": ""}
-    untrained = load_backbone(backbone, options.image_size, options.train_blocks).to(model.runtime.device)
+    untrained = load_backbone(backbone, options.image_size, options.protocol.train_blocks).to(model.runtime.device)
     seen = run_features(replace(model, backbone=untrained), config, computed.files, computed.location.cache)
     classes, weights = votes_of(namer, seen.features)
     arrays = {"classes": computed.spread(classes), "weights": computed.spread(weights)}

@@ -87,8 +87,9 @@ def options_of(options: RunOptions, method: str) -> RunOptions:
     from legogcd.methods import check_method
 
     own = {name: value for name, value in settings_of(options).items() if name in _fields(method)}
-    shared = {"backbone": options.protocol.backbone, "views": options.protocol.views, "effort": "normal"}
-    return options.changed(method=check_method(method), settings=own, epochs=None, **shared)
+    protocol = options.protocol
+    shared = {name: getattr(protocol, name) for name in ("backbone", "train_blocks", "views")}
+    return options.changed(method=check_method(method), settings=own, epochs=None, effort="normal", **shared)
 
 
 def settings_of(options: RunOptions) -> dict[str, Any]:

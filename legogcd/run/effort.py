@@ -12,9 +12,11 @@ HARD = 0.75  # of the labels that can be checked so few are found again where ca
 
 
 class Effort(NamedTuple):
-    """A backbone, a number of kept views, and settings for the recipes that have them."""
+    """A backbone, how many of its last blocks learn, a number of kept views, and settings for the recipes that have
+    them."""
 
     backbone: str = BUILT_IN
+    train_blocks: int = 1
     views: int = 4
     settings: Mapping[str, Any] = MappingProxyType({})
 
@@ -22,7 +24,7 @@ class Effort(NamedTuple):
 EFFORTS: dict[EffortName, Effort] = {
     "quick": Effort(views=2, settings={"epochs": 5}),
     "normal": Effort(),
-    "thorough": Effort(backbone="lite0+lite1+lite2", settings={"whitened_per_class": 6, "settle_on": "agreement"}),
+    "thorough": Effort("lite0+lite1+lite2", 2, settings={"whitened_per_class": 6, "settle_on": "agreement"}),
 }
 
 

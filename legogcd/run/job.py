@@ -208,8 +208,8 @@ def prepare(job: Job, display: Quiet) -> Prepared:
     """Load the backbone, open the views and leave unreadable images out."""
     options = job.options
     runtime = open_runtime(options.device, options.protocol.precision, options.threads)
-    name = options.protocol.backbone
-    backbone = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks)
+    name, train_blocks = options.protocol.backbone, options.protocol.train_blocks
+    backbone = load_backbone(name, image_size=options.image_size, train_blocks=train_blocks)
     backbone = backbone.to(runtime.device)
     display.note(f"{name} on {runtime.describe()}")
     collection, rest = _parted(job)

@@ -136,7 +136,7 @@ def load_run(
     name = trusted_backbone(folder, config, backbone)
     protocol = options.protocol
     runtime = open_runtime(device, "auto" if protocol.precision == "bf16" else protocol.precision, threads)
-    loaded = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks).to(runtime.device)
+    loaded = load_backbone(name, options.image_size, protocol.train_blocks).to(runtime.device)
     if loaded.fingerprint() != config.weights:
         raise UserError(f"the weights of {name} are not those the run was trained on; name the right ones as backbone")
     method = build_method(method_name, loaded.dim, config.n_classes, len(config.known), recipe).to(runtime.device)

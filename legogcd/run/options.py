@@ -49,6 +49,7 @@ class RunProtocol(NamedTuple):
     decode: Decode
     near_duplicates: NearDuplicates
     backbone: str = EFFORTS["normal"].backbone
+    train_blocks: int = EFFORTS["normal"].train_blocks
     views: Views = EFFORTS["normal"].views
 
 
@@ -192,10 +193,10 @@ class RunOptions(Options):
     )
     effort: EffortChoice = option(
         "normal",
-        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, unless you name a backbone, and groups "
-        "that several searches agree on; auto: thorough where your labels say that categories are hard to tell "
-        "apart, else normal. What you set yourself stays. `legogcd plan` says what each costs. Not with a published "
-        "recipe.",
+        "quick: 2 views, 5 epochs; thorough: three EfficientNets side by side, two blocks of each trained, unless you "
+        "name a backbone, and groups that several searches agree on; auto: thorough where your labels say that "
+        "categories are hard to tell apart, else normal. What you set yourself stays. `legogcd plan` says what each "
+        "costs. Not with a published recipe.",
         "training",
     )
     epochs: int | None = option(None, "Epochs to train; default: as --effort says, or the recipe's.", "training", ge=1)
@@ -241,10 +242,10 @@ class RunOptions(Options):
         "backbone",
     )
     image_size: int = option(224, "Side of the square a backbone sees, in pixels.", "backbone", ge=1, le=4096)
-    train_blocks: int = option(
-        1,
+    train_blocks: int | None = option(
+        None,
         "Train the last N blocks; 1 is the paper's choice and by far the fastest. Where known categories are hard to "
-        "tell apart, 2 with --set tail_rate=0.3 may find more.",
+        "tell apart, 2 may find more. Default: 1, or as --effort says.",
         "backbone",
         ge=1,
     )
@@ -362,6 +363,8 @@ class RunOptions(Options):
         brought = (_OURS if self.recipe == "default" else _PUBLISHED)._replace(
             backbone=effort.backbone, views=effort.views
         )
+        if self.backbone in (None, effort.backbone):  # a backbone of the person's own trains as deep as any
+            brought = brought._replace(train_blocks=effort.train_blocks)
         given = {name: getattr(self, name) for name in brought._fields}
         return brought._replace(**{name: value for name, value in given.items() if value is not None})
 
@@ -380,7 +383,7 @@ class RunOptions(Options):
             f"{protocol.views} kept views of each image instead of fresh ones": protocol.views != "fresh",
             f"backbone {protocol.backbone} instead of DINO ViT-B/16": protocol.backbone not in _DINO,
             f"{self.image_size} px instead of {_PUBLISHED_SIZE}": self.image_size != _PUBLISHED_SIZE,
-            f"{self.train_blocks} blocks trained instead of the last one": self.train_blocks != 1,
+            f"{protocol.train_blocks} blocks trained instead of the last one": protocol.train_blocks != 1,
             f"{protocol.held_out:g} of the labels held out": protocol.held_out > 0,
             f"precision {precision or protocol.precision}": (precision or protocol.precision) != "fp32",
             f"views kept as {protocol.kept_dtype}": protocol.kept_dtype != "fp32",
@@ -399,7 +402,8 @@ class RunOptions(Options):
         if self.sizes is not None and "sizes" not in has:
             raise UserError(f"sizes {self.sizes}: {self.method_name} takes no such wish; legogcd+ does")
         changed = brought | self._changed_settings()
-        recipe = choose_recipe(self.recipe, self.method_name, self.protocol.backbone, changed)
+        protocol = self.protocol
+        recipe = choose_recipe(self.recipe, self.method_name, protocol.backbone, changed, protocol.train_blocks)
         if self.effort != "normal" and not recipe.epochs:
             raise UserError(f"effort {self.effort}: {self.method_name} trains nothing, so no effort changes it")
         return recipe

@@ -39,7 +39,7 @@ def unpack(packed: PackedModel, config: RunConfig, device: str = "auto", backbon
     options, protocol = config.options, config.options.protocol
     runtime = open_runtime(device, "auto" if protocol.precision == "bf16" else protocol.precision)
     name = backbone or protocol.backbone
-    loaded = load_backbone(name, image_size=options.image_size, train_blocks=options.train_blocks).to(runtime.device)
+    loaded = load_backbone(name, options.image_size, protocol.train_blocks).to(runtime.device)
     if loaded.fingerprint() != packed.weights:
         raise UserError(f"the weights of {name} are not those the model was trained on; set_params(backbone=...)")
     recipe = method_entry(config.method).recipe.model_validate(config.recipe)

@@ -100,14 +100,18 @@ def plans(job: Job, display: Quiet | None = None) -> dict[str, Plan]:
     if job.options.recipe != "default" or not job.recipe.epochs:
         return {own: plan(job, display)}
     found = {own: plan(job, display)}
-    measured = {job.options.protocol.backbone: found[own]}
+    measured = {_trained(job): found[own]}
     for effort in (name for name in EFFORTS if name != own):
         other = job.changed(effort=effort)
-        backbone = other.options.protocol.backbone
         display.note(f"the same with --effort {effort}")
-        found[effort] = plan(other, like=measured.get(backbone))
-        measured.setdefault(backbone, found[effort])
+        found[effort] = plan(other, like=measured.get(_trained(other)))
+        measured.setdefault(_trained(other), found[effort])
     return {effort: found[effort] for effort in EFFORTS}
+
+
+def _trained(job: Job) -> tuple[str, int]:
+    """What decides how long a step takes: the backbone, and how many of its blocks learn."""
+    return job.options.protocol.backbone, job.options.protocol.train_blocks
 
 
 def effort_lines(found: Mapping[str, Plan]) -> list[str]:

@@ -242,3 +242,14 @@ def test_a_vits_block_learns_slower_than_heads_that_start_from_groups_and_as_pub
         assert ours.tail_rate == 0.1
         assert choose_recipe("default", name, "efficientnet-lite0").tail_rate == 1.0
         assert choose_recipe("paper", name, "facebook/dino-vitb16").tail_rate == 1.0
+
+
+@pytest.mark.parametrize("backbone", ["efficientnet-lite0", "lite0+lite1"])
+def test_more_than_the_last_block_of_a_cnn_learns_slower_than_the_heads_but_where_it_is_published_or_set(
+    backbone: str,
+) -> None:
+    rates = [choose_recipe("default", "legogcd+", backbone, train_blocks=blocks).tail_rate for blocks in (1, 2, 3)]
+    assert rates == [1.0, 0.3, 0.3]
+    assert choose_recipe("paper", "legogcd", backbone, train_blocks=2).tail_rate == 1.0
+    assert choose_recipe("default", "legogcd+", backbone, {"tail_rate": 0.5}, train_blocks=2).tail_rate == 0.5
+    assert choose_recipe("default", "legogcd+", "facebook/dinov2-small", train_blocks=2).tail_rate == 0.1

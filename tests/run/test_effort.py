@@ -13,6 +13,8 @@ from legogcd.run.backbone_choice import with_chosen_backbone
 from legogcd.run.config import read_config
 from legogcd.run.options import EFFORTS
 
+ONE_NETWORK = {"backbone": "efficientnet-lite0", "train_blocks": 1, "tail_rate": 1.0}
+THREE_NETWORKS = {"backbone": "lite0+lite1+lite2", "train_blocks": 2, "tail_rate": 0.3}
 SETTLING = {"settle": None, "whitened_per_class": 3, "settle_on": "inertia"}
 WIDER = {"whitened_per_class": 6, "settle_on": "agreement"}
 
@@ -20,17 +22,16 @@ WIDER = {"whitened_per_class": 6, "settle_on": "agreement"}
 def computed(options: RunOptions) -> dict[str, Any]:
     """What an effort decides of a run."""
     recipe, protocol = options.chosen_recipe(), options.protocol
-    return {"backbone": protocol.backbone, "views": protocol.views, "epochs": recipe.epochs} | recipe.model_dump(
-        include={"settle", "whitened_per_class", "settle_on"}
-    )
+    found = {name: getattr(protocol, name) for name in ("backbone", "train_blocks", "views")}
+    return found | recipe.model_dump(include={"epochs", "tail_rate", "settle", "whitened_per_class", "settle_on"})
 
 
 @pytest.mark.parametrize(
     ("effort", "expected"),
     [
-        ("quick", {"backbone": "efficientnet-lite0", "views": 2, "epochs": 5} | SETTLING),
-        ("normal", {"backbone": "efficientnet-lite0", "views": 4, "epochs": 15} | SETTLING),
-        ("thorough", {"backbone": "lite0+lite1+lite2", "views": 4, "epochs": 15} | SETTLING | WIDER),
+        ("quick", ONE_NETWORK | {"views": 2, "epochs": 5} | SETTLING),
+        ("normal", ONE_NETWORK | {"views": 4, "epochs": 15} | SETTLING),
+        ("thorough", THREE_NETWORKS | {"views": 4, "epochs": 15} | SETTLING | WIDER),
     ],
 )
 def test_an_effort_fills_in_what_nobody_gave(effort: str, expected: dict[str, Any]) -> None:
@@ -41,11 +42,17 @@ def test_an_effort_fills_in_what_nobody_gave(effort: str, expected: dict[str, An
 
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_what_is_given_wins(effort: str) -> None:
-    given = {"backbone": "efficientnet-lite0", "views": "fresh", "epochs": 7}
-    options = RunOptions(effort=effort, settings={"settle": False}, **given)
-    assert computed(options) == computed(RunOptions(effort=effort)) | given | {"settle": False}
+    given = {"backbone": "efficientnet-lite1", "train_blocks": 3, "views": "fresh", "epochs": 7}
+    options = RunOptions(effort=effort, settings={"settle": False, "tail_rate": 0.1}, **given)
+    assert computed(options) == computed(RunOptions(effort=effort)) | given | {"settle": False, "tail_rate": 0.1}
     by_setting = RunOptions(effort=effort, settings={"epochs": 8})
     assert by_setting.chosen_recipe().epochs == 8
+
+
+def test_as_many_blocks_learn_as_usual_of_a_backbone_that_the_effort_does_not_bring() -> None:
+    for backbone, blocks in (("efficientnet-lite0", 1), ("some/vit", 1), ("lite0+lite1+lite2", 2)):
+        assert RunOptions(effort="thorough", backbone=backbone).protocol.train_blocks == blocks
+    assert RunOptions(effort="thorough", train_blocks=1).protocol.train_blocks == 1
 
 
 def test_a_backbone_that_is_chosen_on_this_machine_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +65,8 @@ def test_methods_that_are_compared_see_the_same_views_and_each_takes_what_it_has
     options = RunOptions(effort="thorough", settings={"beta": "2"})
     check_methods(["kmeans", "legogcd", "legogcd+"], options)
     kmeans, theirs, ours = (options_of(options, name) for name in ("kmeans", "legogcd", "legogcd+"))
-    assert {each.protocol.backbone for each in (kmeans, theirs, ours)} == {"lite0+lite1+lite2"}
+    seen = {(each.protocol.backbone, each.protocol.train_blocks) for each in (kmeans, theirs, ours)}
+    assert seen == {("lite0+lite1+lite2", 2)}
     assert theirs.settings == {"beta": "2"}
     assert ours.settings == WIDER | {"beta": "2"}  # so a table tells it from a normal one
     quick = options.changed(effort="quick")

@@ -155,7 +155,7 @@ def _settings(config: RunConfig) -> dict[str, Any]:
     """What may differ between runs of one method: its recipe, and what the images were looked at with."""
     options, protocol = config.options, config.options.protocol
     others = {"backbone": protocol.backbone, "kept_views": protocol.views, "classes": options.n_classes}
-    others |= {"image_size": options.image_size, "train_blocks": options.train_blocks}
+    others |= {"image_size": options.image_size, "train_blocks": protocol.train_blocks}
     return {**config.recipe, **others}
 
 

@@ -6,6 +6,8 @@ NAME = "efficientnet-lite0"
 NAMES = (NAME, "efficientnet-lite1", "efficientnet-lite2")
 STRIDE = 32
 DIM = 1280
+PHOTO_DEFAULTS = {"epochs": 15}
+DEEPER_DEFAULTS = {"tail_rate": 0.3}  # at the heads' rate, pictures unlike photos are lost (docs/accuracy.md)
 
 register(
     Family(
@@ -18,6 +20,7 @@ register(
             KnownBackbone(NAMES[1], "efficientnet", DIM, "its larger sister", True),
             KnownBackbone(NAMES[2], "efficientnet", DIM, "the largest of the three", True),
         ),
-        photo_defaults={"epochs": 15},
+        photo_defaults=PHOTO_DEFAULTS,
+        deeper_defaults=DEEPER_DEFAULTS,
     )
 )

@@ -35,7 +35,8 @@ class Family:
 
     ``load`` is a function, or ``module:name`` to import it when it is needed. ``check`` refuses a name and an image
     size that cannot work, as far as that is seen without loading anything. ``photo_defaults`` are settings of a recipe
-    that suit the family where people bring photos; a family that ``takes_the_rest`` is asked after all others.
+    that suit the family where people bring photos, ``deeper_defaults`` more of them where more than the last block
+    learns; a family that ``takes_the_rest`` is asked after all others.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Family:
     known: tuple[KnownBackbone, ...]
     check: Callable[[str, int], None] = _nothing_to_check
     photo_defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    deeper_defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     takes_the_rest: bool = False
 
     @property
@@ -79,15 +81,16 @@ def family_for(name: str) -> Family:
     raise UserError(f"no family of backbones knows {name!r}; there are: {', '.join(sorted(FAMILIES))}")
 
 
-def family_defaults(family: str) -> dict[str, Any]:
-    """A family's settings for people with photos, by the family's name.
+def family_defaults(family: str, train_blocks: int = 1) -> dict[str, Any]:
+    """A family's settings for people with photos, by the family's name and how many of its last blocks learn.
 
-    >>> family_defaults("efficientnet")
-    {'epochs': 15}
+    >>> family_defaults("efficientnet"), family_defaults("efficientnet", train_blocks=2)
+    ({'epochs': 15}, {'epochs': 15, 'tail_rate': 0.3})
     """
     if family not in FAMILIES:
         raise UserError(f"unknown family of backbones {family!r}; there are: {', '.join(sorted(FAMILIES))}")
-    return dict(FAMILIES[family].photo_defaults)
+    found = FAMILIES[family]
+    return {**found.photo_defaults, **(found.deeper_defaults if train_blocks > 1 else {})}
 
 
 def check_image_size(name: str, image_size: int, patch: int) -> None:

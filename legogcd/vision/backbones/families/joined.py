@@ -1,12 +1,11 @@
 """Several EfficientNets side by side, joined by name as in ``lite0+lite1``."""
 
 from legogcd.errors import UserError
-from legogcd.vision.backbones.families.efficientnet import DIM, NAMES, STRIDE
+from legogcd.vision.backbones.families.efficientnet import DEEPER_DEFAULTS, DIM, NAMES, PHOTO_DEFAULTS, STRIDE
 from legogcd.vision.backbones.families.family import (
     Family,
     KnownBackbone,
     check_image_size,
-    family_defaults,
     register,
 )
 
@@ -38,6 +37,7 @@ register(
         load="legogcd.vision.backbones.joined:load_joined",
         check=check_joined,
         known=(KnownBackbone("lite0+lite1", "joined", 2 * DIM, "two EfficientNets side by side", True),),
-        photo_defaults=family_defaults("efficientnet"),
+        photo_defaults=PHOTO_DEFAULTS,
+        deeper_defaults=DEEPER_DEFAULTS,
     )
 )
