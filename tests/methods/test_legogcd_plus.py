@@ -76,14 +76,16 @@ def test_it_starts_trains_and_is_restored_behind_its_whitening() -> None:
     assert torch.equal(other.logits(x), method.logits(x))
 
 
-@pytest.mark.parametrize(("share", "labelled", "even"), [(0.9, 40, 0.13), (0.3, 120, 1.0)])
-def test_its_prior_expects_a_little_less_than_the_labels_say(share: float, labelled: int, even: float) -> None:
+@pytest.mark.parametrize(("share", "held", "labelled", "even"), [(0.9, 0.896, 40, 0.1), (0.3, 0.2, 120, 1.0)])
+def test_its_prior_expects_a_little_less_than_the_labels_say(
+    share: float, held: float, labelled: int, even: float
+) -> None:
     points, labels = mixture(1, share, labelled, unlabelled=3600 if share > 0.5 else 1800, spread=0.3)
     recipe = LegoGCDPlusRecipe(whitened_dim=12, **SMALL)
     method = build_method("legogcd+", dim=16, n_classes=10, n_known=5, recipe=recipe)
     assert isinstance(method, LegoGCDPlus)
     method.start((points + 2).astype(np.float32), labels, seed=0)
-    assert method.prior.expectation.mean.tolist() == pytest.approx([share - 0.1, even], abs=0.05)
+    assert method.prior.expectation.mean.tolist() == pytest.approx([held, even], abs=0.05)
 
 
 def test_its_prototypes_start_where_kmeans_with_the_known_share_finds_classes() -> None:

@@ -14,6 +14,7 @@ _PARTS = 5  # into how many parts each time, which are left out in turns
 _MOST_IMAGES = 5_000  # labelled images, and as many unlabelled ones, are looked at
 _FEWEST_IMAGES = 5  # a bound is read from at least so many labelled images
 _LEAST_SHARE = 0.2  # and from at least this share of them
+_CAUTION = 0.1  # the share that is held to is so much lower than the one that was found, less where few seem new
 
 
 def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | None:
@@ -32,6 +33,19 @@ def known_share(points: np.ndarray, labels: np.ndarray, seed: int) -> float | No
     random = np.random.default_rng(seed)
     rows = looked_at(labels, random)
     return share_among(points[rows], labels[rows], random)
+
+
+def surely_known(found: float) -> float:
+    """The share of the unlabelled images to hold to where a `known_share` was found, which may be too high.
+
+    A tenth less where half or more of them seem new. Where few do, a tenth of all images would be a multiple of those,
+    so the caution goes down with their square.
+
+    >>> [round(surely_known(found), 3) for found in (0.05, 0.4, 0.5, 0.7, 0.9, 1.0)]
+    [0.0, 0.3, 0.4, 0.664, 0.896, 1.0]
+    """
+    caution = _CAUTION * min(1.0, 2 * (1 - found)) ** 2
+    return max(0.0, found - caution)
 
 
 def looked_at(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:

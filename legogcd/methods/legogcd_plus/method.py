@@ -11,14 +11,12 @@ from legogcd.allocator import give_back
 from legogcd.bricks import PriorAlignment
 from legogcd.clustering import directions
 from legogcd.clustering.kmeans.points import TooFewPointsError
-from legogcd.methods.legogcd_plus.known_share import looked_at, share_among
+from legogcd.methods.legogcd_plus.known_share import looked_at, share_among, surely_known
 from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
 from legogcd.methods.parametric import Parametric
 from legogcd.methods.recipes.legogcd_plus import LegoGCDPlusRecipe
 from legogcd.methods.terms import Term
-
-_CAUTION = 0.1  # the share of known images that is held to is so much lower than the one that was found
 
 
 class LegoGCDPlus(Parametric):
@@ -116,7 +114,7 @@ class LegoGCDPlus(Parametric):
         if found is None or self.prior is None:
             return 0.0
         every_class_known = self.n_known == len(self.prototypes.weight)
-        share = 1.0 if every_class_known else max(0.0, found - _CAUTION)
+        share = 1.0 if every_class_known else surely_known(found)
         n_labelled, n_unlabelled = int((labels >= 0).sum()), int((labels < 0).sum())
         self.prior.expect(share, labelled=n_labelled / (n_labelled + share * n_unlabelled))
         return share
