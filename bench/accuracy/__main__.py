@@ -11,7 +11,7 @@ from bench.accuracy import length, study
 
 FOUR = "--data pets:20:160 clothing:5:160 cifar2k:5:128 digits:5:64 --seeds 0,1,2,3,4"
 TWO = "--data clothing:5:160 digits:5:64 --seeds 0,1"
-SHORT = '--only LegoGCD legogcd+ "legogcd+, labels weigh the same" k-means "semi-supervised k-means"'
+SHORT = '--only LegoGCD legogcd+ k-means "semi-supervised k-means"'
 STUDIES = (
     f"finals {FOUR} --out results/accuracy.csv",
     "hard --data flowers:51:224 cars:49:224 --out results/hard.csv",
