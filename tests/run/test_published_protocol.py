@@ -37,8 +37,8 @@ def job(pictures: Path, tiny_vit: Path, cache: Path, **changes: object) -> Job:
 
 @pytest.mark.parametrize("recipe", ["paper", "cub", "cifar100"])
 def test_a_published_recipe_holds_nothing_out_and_computes_in_fp32(recipe: str) -> None:
-    assert RunOptions(recipe=recipe).protocol == (0, "fp32", "fp32", "full", "apart", "efficientnet-lite0", 4)
-    assert RunOptions().protocol == (0.1, "auto", "bf16", "fast", "as-one", "efficientnet-lite0", 4)
+    assert RunOptions(recipe=recipe).protocol == (0, "fp32", "fp32", "full", "apart", "efficientnet-lite0", 1, 4)
+    assert RunOptions().protocol == (0.1, "auto", "bf16", "fast", "as-one", "efficientnet-lite0", 1, 4)
     own = RunOptions(
         recipe=recipe,
         held_out=0.2,
@@ -47,13 +47,14 @@ def test_a_published_recipe_holds_nothing_out_and_computes_in_fp32(recipe: str) 
         decode="fast",
         near_duplicates="as-one",
         backbone="a folder",
+        train_blocks=2,
         views=3,
     )
-    assert own.protocol == (0.2, "auto", "int8", "fast", "as-one", "a folder", 3)  # what a person sets stays
+    assert own.protocol == (0.2, "auto", "int8", "fast", "as-one", "a folder", 2, 3)  # what a person sets stays
 
 
 def test_reproduce_has_the_published_protocol_whatever_the_hardware(tmp_path: Path) -> None:
-    assert PUBLISHED.protocol == (0, "fp32", "fp32", "full", "apart", "facebook/dino-vitb16", 4)
+    assert PUBLISHED.protocol == (0, "fp32", "fp32", "full", "apart", "facebook/dino-vitb16", 1, 4)
     other = Protocol(tmp_path, PUBLISHED.changed(precision="bf16"))
     assert other.setup != Protocol(tmp_path).setup  # rows of both are told apart
     assert "precision bf16" in other.setup
