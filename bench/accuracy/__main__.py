@@ -14,7 +14,7 @@ TWO = "--data clothing:5:160 digits:5:64 --seeds 0,1"
 SHORT = '--only LegoGCD legogcd+ k-means "semi-supervised k-means"'
 STUDIES = (
     f"finals {FOUR} --out results/accuracy.csv",
-    "hard --data flowers:51:224 cars:49:224 --out results/hard.csv",
+    "hard --data flowers:51:224 cars:49:224 --seeds 0,1,2,3,4 --out results/hard.csv",
     f"finals {FOUR} --labelled 10 {SHORT} --out results/small.csv",
     f"finals {FOUR} --labelled 10 --rarer 10 {SHORT} --out results/small.csv",
     *(f"{grid} {TWO} --out results/screening.csv" for grid in ("forms", "rates")),
