@@ -26,6 +26,7 @@ from legogcd.bricks.prior_alignment import PriorAlignment
 from legogcd.bricks.rank_statistics import RankStatistics
 from legogcd.bricks.self_distillation import SelfDistillation
 from legogcd.bricks.shared.brick import Brick
+from legogcd.bricks.shared.collected import Collected
 from legogcd.bricks.shared.confident_known import confident_known
 from legogcd.bricks.shared.sinkhorn import sinkhorn_knopp
 from legogcd.bricks.shared.two_views import TwoViews
@@ -37,6 +38,7 @@ from legogcd.bricks.view_consistency import ViewConsistency, sigmoid_ramp
 __all__ = [
     "AdaptiveMarginCE",
     "Brick",
+    "Collected",
     "ConsensusDistillation",
     "DualViewKL",
     "InfoNCE",

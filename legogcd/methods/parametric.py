@@ -1,16 +1,17 @@
 """What SimGCD, LegoGCD and legogcd+ are: one projector, one set of prototypes, and a sum of weighted bricks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from legogcd.bricks import Brick, TwoViews, confident_known
+from legogcd.bricks import Brick, Collected, TwoViews, confident_known
 from legogcd.clustering import directions
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
 from legogcd.methods.kmeans_start import kmeans_centers
+from legogcd.methods.nested_groups import nested_groups
 from legogcd.methods.recipe import ParametricRecipe
 from legogcd.methods.terms import Term
 
@@ -40,6 +41,8 @@ class Parametric(Method):
         self.prototypes = Prototypes(seen_dim or dim, n_classes)
         self.terms = dict(terms)
         self.bricks = nn.ModuleDict({name: term.built() for name, term in terms.items()})
+        for _, brick in self.named_bricks():
+            brick.sized(seen_dim or dim, n_classes, n_known)
 
     def seen(self, features: Tensor) -> Tensor:
         """What the prototypes see of the features [..., D]: here all there is."""
@@ -47,6 +50,24 @@ class Parametric(Method):
 
     def row_by_row(self) -> list[nn.Module]:
         return [self.projector]
+
+    @torch.no_grad()
+    def before_epoch(self, epoch: int, features: Callable[[], Iterator[Tensor]], labels: Tensor) -> None:
+        """Show the collection to the bricks that look at it."""
+        looking = [brick for _, brick in self.named_bricks() if brick.looks]
+        if not looking:
+            return
+        parts = [(self.seen(batch), self.projector(batch)) for batch in features()]
+        seen, projections = (torch.cat(part) for part in zip(*parts, strict=True))
+        k = len(self.prototypes.weight)
+
+        def groups(levels: int) -> Tensor:
+            points = directions(seen.cpu().numpy())
+            found = nested_groups(points, labels.numpy(), k, self.n_known, levels, seed=epoch)
+            return torch.from_numpy(found).to(seen.device)
+
+        for brick in looking:
+            brick.look(Collected(seen, projections, labels.to(seen.device), k, self.n_known, epoch, groups))
 
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
         seen = self.seen(features)

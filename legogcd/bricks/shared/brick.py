@@ -1,9 +1,10 @@
 """What all bricks have in common."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor, nn
 
+from legogcd.bricks.shared.collected import Collected
 from legogcd.bricks.shared.two_views import TwoViews
 
 
@@ -26,6 +27,13 @@ class Brick(nn.Module):
     """
 
     selected: Tensor  # [2, B] boolean, set by a call
+    looks: ClassVar[bool] = False  # at the whole collection before every epoch
+
+    def sized(self, dim: int, n_classes: int, n_known: int) -> None:
+        """Make what the brick learns by itself, if anything; ``dim`` is that of what the prototypes see."""
+
+    def look(self, collected: Collected) -> None:
+        """Look at the collection before an epoch. Nothing of it is saved: it is found anew where a run goes on."""
 
     def forward(self, views: TwoViews) -> Tensor:
         """The term's value: a scalar."""
