@@ -9,7 +9,7 @@ from legogcd.run.effort import EffortName
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to train: a method, what is changed in its recipe, the views it sees, and the effort."""
+    """One way to train: a method, what is changed in its recipe, the views it sees, the effort and the backbone."""
 
     name: str
     method: str = "legogcd"
@@ -18,6 +18,7 @@ class Variant:
     views: int | Literal["fresh"] | None = None  # the effort's: 4 of a normal one
     train_blocks: int | None = None  # the effort's: 1 of a normal one
     effort: EffortName = "normal"
+    backbone: str | None = None  # the effort's: efficientnet-lite0 of a normal one
 
 
 EVEN = {"supervised_rise": 0.0}  # where legogcd+ stood before labels weighed more from epoch to epoch
@@ -106,6 +107,7 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("legogcd+, two blocks", "legogcd+", train_blocks=2),
         Variant("legogcd+, three blocks", "legogcd+", train_blocks=3),
         Variant("legogcd+, thorough", "legogcd+", effort="thorough"),
+        Variant("legogcd+, thorough, own sizes", "legogcd+", effort="thorough", backbone="lite0+lite1@256+lite2@256"),
         Variant("legogcd+, thorough, one block", "legogcd+", train_blocks=1, effort="thorough"),
         _three_networks("legogcd+, three networks"),
         _three_networks("legogcd+, three networks, labels weigh the same", **EVEN),

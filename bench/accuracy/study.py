@@ -170,6 +170,7 @@ def run_options(variant: Variant, data: DataSet, seed: int, options: argparse.Na
         held_out=0,
         seed=seed,
         effort=variant.effort,
+        backbone=variant.backbone,
         image_size=data.image_size,
         train_blocks=variant.train_blocks,
         views=variant.views,

