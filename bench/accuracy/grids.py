@@ -35,6 +35,19 @@ def _three_networks(name: str, **settings: Any) -> Variant:
     return Variant(name, "legogcd+", as_normal | settings, train_blocks=1, effort="thorough")
 
 
+def _ingredients(method: str, name: str) -> tuple[Variant, ...]:
+    """A method, and the same with each ingredient of later work (docs/methods.md)."""
+    return (
+        Variant(name, method),
+        Variant("contrast by groups of groups (SelEx)", f"{method}:hierarchy"),
+        Variant("gradients steered off the known classes (EAGC)", method, {"steering": 1.0}),
+        Variant("a head for known classes (RLCD)", f"{method}:known_head"),
+        Variant("class-wise distributions (RLCD)", f"{method}:classwise"),
+        Variant("hyperbolic distances (HypCD)", method, {"head": "hyperbolic"}),
+        Variant("mean shift (CMS)", f"{method}:mean_shift"),
+    )
+
+
 def _difference(name: str, **settings: Any) -> Variant:
     return Variant(name, settings={"dkl_form": "paper"} | settings)
 
@@ -89,6 +102,7 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
         Variant("legogcd+", "legogcd+"),
         Variant("legogcd+, labels weigh the same", "legogcd+", EVEN),
         Variant("legogcd+, 30 epochs, labels weigh the same", "legogcd+", EVEN | {"epochs": 30}),
+        Variant("legogcd+, new classes start where images lie densest", "legogcd+", {"new_from": "density"}),
         Variant("k-means", "kmeans"),
         Variant("semi-supervised k-means", "sskmeans"),
         Variant("LegoGCD, the paper's recipe", settings={"epochs": 30}, recipe="paper"),
@@ -123,6 +137,8 @@ GRIDS: dict[str, tuple[Variant, ...]] = {
             for rate in (0.1, 0.3, 1.0)
         ),
     ),
+    "ingredients": _ingredients("legogcd+", "legogcd+"),
+    "ingredients-not-whitened": _ingredients("legogcd", "LegoGCD"),
     "differences": (  # between LegoGCD's text and its released code, one at a time (docs/paper.md)
         _difference("LegoGCD, as the paper says"),
         Variant("LegoGCD, as released", "legogcd-released"),

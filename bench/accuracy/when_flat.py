@@ -1,8 +1,8 @@
 """Would the loss have told when to stop? ``python -m bench.accuracy.when_flat RUN…``, of finished runs with scores.
 
-A run is called flat at the first epoch whose last ``--window`` epochs have a mean loss less than ``--share`` below that
-of as many before them; truth has no part in it. One row per run: All / Old / New there and at the last epoch. The rate
-was that of the whole schedule, so this is what stopping would give, not what a schedule made for that length would.
+What ``--set until_flat=true`` would have done: end at the first epoch whose last ``--window`` epochs have a mean loss
+less than ``--share`` below that of as many before them. One row per run: All / Old / New there and at the last epoch.
+The rate was that of the whole schedule: this is what stopping gives, not what a schedule made for that length would.
 """
 
 import argparse
@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from legogcd.run.folder import read_metrics
-
-WINDOW, SHARE = 10, 0.01
+from legogcd.training.flat import SHARE, WINDOW, flat_at
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,21 +32,6 @@ def table(runs: Sequence[Path], window: int, share: float) -> Iterator[str]:
         stop = flat_at([epoch["loss"] for epoch in epochs], window, share)
         there = scores(epochs[stop - 1]) if stop else "–"
         yield f"| {run.parent.name}, {run.name} | {stop or 'never'} of {len(epochs)} | {there} | {scores(epochs[-1])} |"
-
-
-def flat_at(losses: Sequence[float], window: int = WINDOW, share: float = SHARE) -> int | None:
-    """After how many epochs a loss no longer falls by ``share``, if ever.
-
-    >>> flat_at([8, 4, 2, 1, 1, 1, 1], window=2)
-    6
-    >>> flat_at([8, 4, 2, 1], window=2) is None
-    True
-    """
-    for end in range(2 * window, len(losses) + 1):
-        before, last = sum(losses[end - 2 * window : end - window]), sum(losses[end - window : end])
-        if last > (1 - share) * before:
-            return end
-    return None
 
 
 def scores(epoch: dict[str, float]) -> str:

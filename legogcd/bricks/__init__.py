@@ -16,11 +16,15 @@ torch.Size([])
 """
 
 from legogcd.bricks.adaptive_margin_ce import AdaptiveMarginCE
+from legogcd.bricks.class_distributions import ClassDistributions
 from legogcd.bricks.consensus_distillation import ConsensusDistillation
 from legogcd.bricks.dual_view_kl import DualViewKL
+from legogcd.bricks.hierarchical_contrast import HierarchicalContrast
 from legogcd.bricks.info_nce import InfoNCE
+from legogcd.bricks.known_head import KnownHead
 from legogcd.bricks.local_entropy import LocalEntropy
 from legogcd.bricks.mean_entropy import MeanEntropy
+from legogcd.bricks.mean_shift_contrast import MeanShiftContrast
 from legogcd.bricks.neighbor_pairs import NeighborPairs
 from legogcd.bricks.prior_alignment import PriorAlignment
 from legogcd.bricks.rank_statistics import RankStatistics
@@ -38,12 +42,16 @@ from legogcd.bricks.view_consistency import ViewConsistency, sigmoid_ramp
 __all__ = [
     "AdaptiveMarginCE",
     "Brick",
+    "ClassDistributions",
     "Collected",
     "ConsensusDistillation",
     "DualViewKL",
+    "HierarchicalContrast",
     "InfoNCE",
+    "KnownHead",
     "LocalEntropy",
     "MeanEntropy",
+    "MeanShiftContrast",
     "NeighborPairs",
     "PriorAlignment",
     "RankStatistics",

@@ -148,7 +148,9 @@ def methods() -> None:
 
     for name, entry in METHODS.items():
         typer.echo(f"{name:<18} {entry.description}")
-    typer.echo("\nBricks that simgcd, its steps and legogcd take behind a colon, as in simgcd:prior,consensus:")
+    typer.echo(
+        "\nBricks that simgcd, its steps, legogcd and legogcd+ take behind a colon, as in simgcd:prior,consensus:"
+    )
     for name, plug_in in sorted(PLUG_INS.items()):
         typer.echo(f":{name:<17} {plug_in.description}")
 

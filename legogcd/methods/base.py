@@ -26,7 +26,7 @@ class Method(nn.Module):
     """
 
     predicts_while_training: ClassVar[bool] = True  # False: `finish` must come first
-    logits_are_cosines: ClassVar[bool] = False  # to prototypes that were learned from the images
+    logits_are_cosines: bool = False  # to prototypes that were learned from the images
 
     def settles(self, n_images: int) -> bool:
         """Whether `finish` has something to do though the method predicts already; it then gets averaged features."""

@@ -33,6 +33,11 @@ def kmeans_centers(
             [1., 0.]])
     """
     centers = held_centers(units, labels, n_classes, n_known, seed, known_share=known_share, exchange=exchange)
+    return trusted_centers(centers, units, labels)
+
+
+def trusted_centers(centers: np.ndarray, units: np.ndarray, labels: np.ndarray) -> Tensor:
+    """Centers [K, D] with those of known classes moved to the means of their labelled images, the more these are."""
     labelled = labels >= 0
     present, counts = np.unique(labels[labelled], return_counts=True)
     means = labelled_means(units[labelled], labels[labelled], present)

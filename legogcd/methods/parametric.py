@@ -10,9 +10,11 @@ from legogcd.bricks import Brick, Collected, TwoViews, confident_known
 from legogcd.clustering import directions
 from legogcd.methods.base import CONFIDENT, Method, Step
 from legogcd.methods.heads import Prototypes, build_projector
+from legogcd.methods.hyperbolic import HyperbolicPrototypes
 from legogcd.methods.kmeans_start import kmeans_centers
 from legogcd.methods.nested_groups import nested_groups
 from legogcd.methods.recipe import ParametricRecipe
+from legogcd.methods.steering import Steering
 from legogcd.methods.terms import Term
 
 
@@ -22,8 +24,6 @@ class Parametric(Method):
     The prototypes lie among the features, or among what a method makes of them in `seen`; those have ``seen_dim``
     dimensions then.
     """
-
-    logits_are_cosines = True
 
     def __init__(
         self,
@@ -38,7 +38,9 @@ class Parametric(Method):
         self.n_known = n_known
         self.recipe = recipe
         self.projector = build_projector(dim, recipe.projector_hidden, recipe.projector_out)
-        self.prototypes = Prototypes(seen_dim or dim, n_classes)
+        self.steering = Steering(dim, n_known, recipe.steering) if recipe.steering else None
+        self.prototypes = build_prototypes(seen_dim or dim, n_classes, recipe)
+        self.logits_are_cosines = recipe.head == "cosine"
         self.terms = dict(terms)
         self.bricks = nn.ModuleDict({name: term.built() for name, term in terms.items()})
         for _, brick in self.named_bricks():
@@ -53,7 +55,9 @@ class Parametric(Method):
 
     @torch.no_grad()
     def before_epoch(self, epoch: int, features: Callable[[], Iterator[Tensor]], labels: Tensor) -> None:
-        """Show the collection to the bricks that look at it."""
+        """Show the collection to the bricks that look at it; before the first epoch, to steering."""
+        if self.steering and epoch == 0:
+            self.steering.find(features(), labels)
         looking = [brick for _, brick in self.named_bricks() if brick.looks]
         if not looking:
             return
@@ -70,6 +74,7 @@ class Parametric(Method):
             brick.look(Collected(seen, projections, labels.to(seen.device), k, self.n_known, epoch, groups))
 
     def step(self, features: Tensor, labels: Tensor, epoch: int, index: Tensor) -> Step:
+        features = self.steering(features, labels) if self.steering else features
         seen = self.seen(features)
         views = TwoViews(
             projections=self.projector(features),  # [2, B, P]
@@ -115,3 +120,10 @@ class Parametric(Method):
         """Put the prototypes where `kmeans_centers` finds classes in what they see, at length 1 [N, D]."""
         n_classes = len(self.prototypes.weight)
         self.prototypes.start_at(kmeans_centers(units, labels, n_classes, self.n_known, seed, known_share, exchange))
+
+
+def build_prototypes(dim: int, n_classes: int, recipe: ParametricRecipe) -> Prototypes:
+    """The recipe's head: cosines, or distances in a Poincaré ball."""
+    if recipe.head == "hyperbolic":
+        return HyperbolicPrototypes(dim, n_classes, recipe.curvature, recipe.clip_length)
+    return Prototypes(dim, n_classes)

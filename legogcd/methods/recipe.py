@@ -21,6 +21,9 @@ class Recipe(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     epochs: int = Field(200, ge=1)
+    until_flat: bool = Field(
+        False, description="end before the last epoch where ten epochs lower the mean loss by less than 1 percent"
+    )
     batch_size: int = Field(128, ge=1)
     learning_rate: float = Field(0.1, gt=0)
     tail_rate: float = Field(1.0, ge=0, description="learning rate of the backbone's tail relative to the heads'")
@@ -107,6 +110,19 @@ class ParametricRecipe(Recipe):
 
     projector_hidden: int = Field(2048, ge=1, description="width of the projector's two hidden layers")
     projector_out: int = Field(256, ge=1)
+    head: Literal["cosine", "hyperbolic"] = Field(
+        "cosine", description="logits: cosines to the prototypes, or by the distance to them in a Poincaré ball (HypCD)"
+    )
+    curvature: float = Field(0.05, gt=0, le=1, description="c: the hyperbolic head's ball has curvature -c")
+    clip_length: float = Field(
+        2.3, gt=0, le=10, description="r: the hyperbolic head clips longer features; its prototypes are so long"
+    )
+    steering: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="so much of an unlabelled image's gradient among the known classes goes, where it looks new (EAGC)",
+    )
 
     @property
     def distillation(self) -> dict[str, Any]:

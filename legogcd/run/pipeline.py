@@ -267,6 +267,7 @@ def _train(
                 recipe,
                 seed,
                 first_epoch=first_epoch,
+                losses=[entry["loss"] for entry in entries],
                 score=score_predictions if score else None,
                 after_epoch=after_epoch,
             )
@@ -276,6 +277,8 @@ def _train(
             if journal and isinstance(stop, KeyboardInterrupt):
                 raise Interrupted(f"{journal.saved} of {recipe.epochs} epochs are saved") from None
             raise
+    if len(entries) < recipe.epochs and entries:
+        display.note(f"the loss is flat: ended after {len(entries)} of {recipe.epochs} epochs")
     return entries
 
 

@@ -53,6 +53,7 @@ class Plan:
     disk: int
     memory: MemoryNeed
     kept: bool
+    until_flat: bool = False
 
     @property
     def train(self) -> float:
@@ -71,7 +72,7 @@ class Plan:
         return [
             f"keeping    {encode} ({views})",
             f"disk       {human_bytes(self.disk)}",
-            f"training   {human_seconds(self.train)} ({self.epochs} epochs of {each})",
+            f"training   {human_seconds(self.train)} ({'at most ' if self.until_flat else ''}{self.epochs} epochs of {each})",
             f"memory     {human_bytes(self.memory.most)} ({self._phases()})",
             f"in all     {human_seconds(self.total)}",
         ]
@@ -171,6 +172,7 @@ def plan(job: Job, display: Quiet | None = None, like: Plan | None = None) -> Pl
         disk=request.size_on_disk,
         memory=memory,
         kept=kept,
+        until_flat=job.recipe.until_flat,
     )
 
 

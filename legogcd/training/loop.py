@@ -14,6 +14,7 @@ from legogcd.allocator import give_back
 from legogcd.errors import UserError
 from legogcd.methods import CONFIDENT, Method, Recipe, Step
 from legogcd.training.draw import DRAWS, clustering_images, epoch_generator
+from legogcd.training.flat import flat_at
 from legogcd.training.optimizer import rate_at, set_rate
 from legogcd.training.processes import Processes
 from legogcd.vision.features import EVALUATION_BATCH, Compute, features, on_device, stacked, stored_states
@@ -131,22 +132,30 @@ def train(
     seed: int,
     *,
     first_epoch: int = 0,
+    losses: Sequence[float] = (),
     score: Callable[[np.ndarray], dict[str, float | None]] | None = None,
     after_epoch: Callable[[Metrics], None] = lambda metrics: None,
 ) -> None:
     """Train the tail and the method's heads for the epochs that are left, then let the method finish.
 
-    ``score`` turns predictions into All/Old/New where somebody knows the truth; the loop never sees it. A method that
-    trains nothing has one entry, of epoch 0.
+    ``losses`` are those of the epochs that are behind: a recipe may end where they are flat. ``score`` turns
+    predictions into All/Old/New where somebody knows the truth; the loop never sees it. A method that trains nothing
+    has one entry, of epoch 0.
     """
     method, processes = learner.method, learner.processes
     settles = method.settles(len(views.labels))
     if recipe.epochs and min(recipe.batch_size, len(views.labels)) < processes.count:
         raise UserError(f"{processes.count} processes cannot share a batch of {recipe.batch_size}; start fewer of them")
 
-    def after(metrics: Metrics) -> None:
+    behind = [*losses]
+
+    def over(epochs: int) -> bool:
+        flat = recipe.until_flat and processes.agreed(flat_at(behind) or 0) > 0
+        return flat or epochs >= recipe.epochs
+
+    def after(metrics: Metrics, last: bool) -> None:
         ready = method.predicts_while_training
-        if metrics["epoch"] == recipe.epochs and (settles or not ready):
+        if last and (settles or not ready):
             chosen = clustering_images(views.labels.numpy(), seed)
             learner.settle(method.finish, views, chosen, views.labels.numpy(), seed, averaged=settles)
             ready = True
@@ -155,9 +164,13 @@ def train(
         after_epoch(metrics)
 
     if recipe.epochs == 0:
-        after(EpochLog(-1).metrics())
-    for epoch in range(first_epoch, recipe.epochs):
-        after(train_epoch(learner, views, optimizer, recipe, seed, epoch))
+        after(EpochLog(-1).metrics(), last=True)
+    epoch, ended = first_epoch, over(first_epoch)
+    while not ended:
+        metrics = train_epoch(learner, views, optimizer, recipe, seed, epoch)
+        behind.append(metrics["loss"])
+        epoch, ended = epoch + 1, over(epoch + 1)
+        after(metrics, last=ended)
 
 
 def train_epoch(

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from legogcd.bricks import (
     Brick,
+    ClassDistributions,
+    Collected,
     ConsensusDistillation,
     DualViewKL,
     InfoNCE,
@@ -38,6 +40,7 @@ BRICKS: dict[str, Callable[[], Brick]] = {
     "ViewConsistency": lambda: ViewConsistency(0.1),
     "PriorAlignment": lambda: PriorAlignment(momentum=0.5),
     "ConsensusDistillation": ConsensusDistillation,
+    "ClassDistributions": ClassDistributions,
 }
 
 STATES: dict[str, list[str]] = {  # what each of them remembers from step to step
@@ -76,6 +79,22 @@ def comparable_views(seed: int, images: int = 6, dimensions: int = 8, **shape: i
     noise = torch.randn(2, images, dimensions, generator=generator, dtype=torch.float64)
     index = 10 * torch.randperm(images, generator=generator)
     return replace(random_views(seed, images, **shape), features=features + 0.2 * noise, index=index)
+
+
+def collected_around(views: TwoViews, seed: int = 0, epoch: int = 0) -> Collected:
+    """A collection in which comparable views have their places, with random groups."""
+    generator = torch.Generator().manual_seed(seed)
+    images, classes = 10 * len(views.labels), views.logits.shape[-1]
+    dimensions = [tensor.shape[-1] for tensor in (views.features, views.projections)]
+    features, projections = (torch.randn(images, d, generator=generator, dtype=torch.float64) for d in dimensions)
+    labels = torch.full((images,), -1)
+    labels[views.index] = views.labels
+
+    def groups(levels: int) -> Tensor:
+        drawn = [torch.randint(max(2, classes >> level), (images,), generator=generator) for level in range(levels)]
+        return torch.stack(drawn)
+
+    return Collected(features, projections, labels, classes, views.n_known, epoch, groups)
 
 
 def certain_of(first: int, second: int, images: int = 6, classes: int = 5) -> Tensor:

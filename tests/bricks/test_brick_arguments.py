@@ -10,11 +10,15 @@ from brick_samples import BRICKS, STATES, random_views
 
 from legogcd.bricks import (
     Brick,
+    ClassDistributions,
     ConsensusDistillation,
     DualViewKL,
+    HierarchicalContrast,
     InfoNCE,
+    KnownHead,
     LocalEntropy,
     MeanEntropy,
+    MeanShiftContrast,
     PriorAlignment,
     SelfDistillation,
     SupCon,
@@ -24,7 +28,7 @@ from legogcd.errors import UserError
 
 WITH_TEMPERATURE = [
     *(InfoNCE, SupCon, SupervisedCE, MeanEntropy, DualViewKL, LocalEntropy),
-    PriorAlignment,
+    *(PriorAlignment, ClassDistributions, KnownHead),
 ]
 
 
@@ -59,6 +63,11 @@ def test_temperatures_are_positive_numbers(brick, temperature):
         (ConsensusDistillation, {"disagreement_weight": 2}, "disagreement_weight is 2; give a number from 0 to 1"),
         (ConsensusDistillation, {"student_temperature": 0}, "student_temperature is 0"),
         (LocalEntropy, {"warmup_epochs": -1}, "warmup_epochs is -1"),
+        (HierarchicalContrast, {"contrast_temperature": 0}, "contrast_temperature is 0; give a number above 0"),
+        (HierarchicalContrast, {"levels": 0}, "levels is 0; give a whole number of 1 or more"),
+        (MeanShiftContrast, {"contrast_temperature": -1}, "contrast_temperature is -1; give a number above 0"),
+        (MeanShiftContrast, {"shift": 1.5}, "shift is 1.5; give a number from 0 to 1"),
+        (MeanShiftContrast, {"neighbors": 0}, "neighbors is 0; give a whole number of 1 or more"),
     ],
 )
 def test_what_else_is_refused(brick, arguments, message):

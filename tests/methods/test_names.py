@@ -38,7 +38,7 @@ def test_other_spellings_of_the_same(given: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("simgdc", "unknown method 'simgdc'; there are: kmeans, .*legogcd:prior: consensus, prior$"),
+        ("simgdc", "unknown method 'simgdc'; there are: kmeans, .*legogcd:prior: classwise, consensus, .*, prior$"),
         ("legogcd+prior", "unknown method 'legogcd.prior'; write legogcd:prior; there are: kmeans, "),
         ("simgcd+prior+ler+consensus", "write simgcd.ler:prior,consensus; there are"),
         ("legogcd+anchor", "unknown method 'legogcd.anchor'; there are: "),
@@ -49,8 +49,8 @@ def test_other_spellings_of_the_same(given: str, meant: str) -> None:
         ("simgcd+", "unknown method"),
         ("", "unknown method ''"),
         (":prior", "unknown method ':prior'"),
-        ("legogcd:", "unknown brick '' in 'legogcd:'; there are: consensus, prior"),
-        ("legogcd:anchor", "unknown brick 'anchor' in 'legogcd:anchor'; there are: consensus, prior"),
+        ("legogcd:", "unknown brick '' in 'legogcd:'; there are: classwise, consensus, .*, prior$"),
+        ("legogcd:anchor", "unknown brick 'anchor' in 'legogcd:anchor'; there are: classwise, consensus, .*, prior$"),
         ("kmeans:prior", "kmeans takes no extra bricks; these do: simgcd, .*, legogcd.$"),
         ("legogcd+:prior", "legogcd.:prior: prior is in it already"),
     ],

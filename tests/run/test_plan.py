@@ -1,6 +1,7 @@
 """A plan's counts and sizes are those of the run that follows; its times come from doing the same with a few images."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,7 @@ def test_lines_are_readable() -> None:
     assert "disk       9.06 GB" in text
     assert "memory     1.9 GB (encoding 600 MB, start 1.9 GB, training 700 MB, sorting 650 MB, report 1.2 GB)" in text
     assert "39 minutes (200 epochs of 46 steps an epoch, 250 ms each)" in text
+    assert "39 minutes (at most 200 epochs of 46" in "\n".join(replace(planned, until_flat=True).lines())
 
 
 def test_the_command_needs_no_labels(

@@ -73,6 +73,9 @@ def _stepped(processes: Processes, batch: int, name: str) -> dict[str, Tensor]:
     method = build_method(name, DIM, CLASSES, KNOWN, method_entry(name).recipe(**small(name))).double()
     tail = nn.Linear(7, DIM).double()
     random = torch.Generator().manual_seed(1)
+    collection = torch.randn(10 * batch, DIM, dtype=torch.float64, generator=random)
+    labels = torch.randint(-1, KNOWN, (10 * batch,), generator=random)
+    method.before_epoch(0, lambda: iter(collection.split(100)), labels)
     found: dict[str, Tensor] = {}
     by_rows = method.row_by_row()
     for number in range(2):

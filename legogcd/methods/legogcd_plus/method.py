@@ -11,6 +11,7 @@ from legogcd.allocator import give_back
 from legogcd.bricks import PriorAlignment
 from legogcd.clustering import directions
 from legogcd.clustering.kmeans.points import TooFewPointsError
+from legogcd.methods.legogcd_plus.dense_groups import dense_start
 from legogcd.methods.legogcd_plus.known_share import looked_at, share_among, surely_known
 from legogcd.methods.legogcd_plus.settling import settled_centers
 from legogcd.methods.legogcd_plus.whitening import Whitening
@@ -68,7 +69,11 @@ class LegoGCDPlus(Parametric):
         seen = self.whitening.of(features)
         directions(seen, out=seen)
         give_back()
-        self.start_prototypes(seen, labels, seed, known_share=share, exchange=True)
+        assert isinstance(self.recipe, LegoGCDPlusRecipe)
+        if self.recipe.new_from == "density":
+            self.prototypes.start_at(dense_start(seen, labels, len(self.prototypes.weight), self.n_known, seed, share))
+        else:
+            self.start_prototypes(seen, labels, seed, known_share=share, exchange=True)
 
     def settles(self, n_images: int) -> bool:
         assert isinstance(self.recipe, LegoGCDPlusRecipe)

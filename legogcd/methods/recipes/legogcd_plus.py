@@ -36,6 +36,11 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         description="what is expected of the classes' sizes; prior: what labels and images say; equal: all alike; "
         "free: nothing",
     )
+    new_from: Literal["groups", "density"] = Field(
+        "groups",
+        description="where new prototypes start; groups: at those of semi-supervised k-means; density: where images "
+        "least like any known class lie densest (HDBSCAN)",
+    )
     uniform_share: float = Field(0.5, ge=0, le=1, description="how much of the prior is uniform, where there is one")
     supervised_rise: float = Field(
         0.35,

@@ -1,0 +1,121 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from brick_samples import collected_around, comparable_views
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_sup_con import slow_sup_con
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from legogcd.bricks import HierarchicalContrast, SupCon, TwoViews
+from legogcd.errors import UserError
+
+
+def after_a_look(views, **settings):
+    brick = HierarchicalContrast(**settings)
+    brick.look(collected_around(views))
+    return brick
+
+
+def slow_hierarchical_contrast(views, groups, temperature):
+    total = weights = 0.0
+    for level, of_all in enumerate(groups.tolist()):
+        of_batch = [of_all[place] for place in views.index.tolist()]
+        total += slow_sup_con(views.projections.numpy(), of_batch, temperature) / 2**level
+        weights += 1 / 2**level
+    return total / weights
+
+
+@pytest.mark.parametrize("images", [1, 2, 7])
+@pytest.mark.parametrize("levels", [1, 2, 4])
+@pytest.mark.parametrize("temperature", [0.07, 0.5])
+def test_matches_a_double_loop(images, levels, temperature):
+    views = comparable_views(3, images)
+    brick = after_a_look(views, contrast_temperature=temperature, levels=levels)
+    assert brick.groups.shape == (levels, 10 * images)
+    expected = slow_hierarchical_contrast(views, brick.groups, temperature)
+    assert brick(views).item() == pytest.approx(expected, abs=1e-11)
+
+
+def test_one_level_of_labels_is_the_supervised_contrast():
+    views = replace(comparable_views(1), labels=torch.tensor([0, 1, 2, 0, 1, 0]))
+    brick = HierarchicalContrast(levels=1)
+    collected = collected_around(views)
+    brick.look(replace(collected, groups=lambda levels: collected.labels[None]))
+    torch.testing.assert_close(brick(views), SupCon(0.07)(views))
+
+
+def test_gradient():
+    views = comparable_views(5, images=4)
+    brick = after_a_look(views, contrast_temperature=0.5)
+
+    def term(projections):
+        return brick(replace(views, projections=projections))
+
+    assert torch.autograd.gradcheck(term, views.projections.requires_grad_())
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), images=st.integers(1, 8))
+def test_the_order_of_images_and_of_the_two_views(seed, images):
+    views = comparable_views(seed, images)
+    brick = after_a_look(views)
+    order = torch.randperm(images, generator=torch.Generator().manual_seed(seed))
+    shuffled = replace(views, projections=views.projections[:, order].flip(0), index=views.index[order])
+    torch.testing.assert_close(brick(replace(shuffled, labels=views.labels[order])), brick(views))
+
+
+@pytest.mark.parametrize("labels", [[-1, -1, -1], [0, 1, 2]])
+def test_labels_are_not_read_and_every_view_takes_part(labels):
+    views = comparable_views(0, images=3)
+    brick = after_a_look(views)
+    assert brick(replace(views, labels=torch.tensor(labels))) == brick(views)
+    assert brick.selected.tolist() == [[True] * 3] * 2
+
+
+def test_a_single_image_costs_nothing_and_moves_nothing():
+    views = comparable_views(0, images=1)
+    projections = views.projections.requires_grad_()
+    value = after_a_look(views)(views)
+    value.backward()
+    assert value == 0
+    assert (projections.grad == 0).all()
+
+
+def test_what_it_saw_is_not_saved_and_the_last_look_counts():
+    views = comparable_views(2)
+    brick = after_a_look(views)
+    first = brick(views)
+    brick.look(collected_around(views, seed=1))
+    assert brick(views) != first
+    assert not brick.state_dict()
+    assert not list(brick.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_half_precision_and_autocast_are_computed_in_float32(dtype):
+    views = comparable_views(0)
+    brick = after_a_look(views)
+    views = replace(views, projections=views.projections.to(dtype))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value = brick(views)
+    assert value.dtype == torch.float32
+    exact = brick(replace(views, projections=views.projections.double()))
+    assert value.item() == pytest.approx(exact.item(), rel=1e-5)
+
+
+def test_no_value_is_asked_of_the_device():
+    with FakeTensorMode():  # tensors without values: reading one raises
+        brick = HierarchicalContrast()
+        brick.groups = torch.zeros(3, 40, dtype=torch.long)
+        projections, logits, index = torch.randn(2, 4, 8), torch.randn(2, 4, 5), torch.arange(4)
+        assert brick(TwoViews(projections, logits, index, n_known=3, epoch=0, index=index)).shape == ()
+
+
+def test_a_step_before_any_look_or_without_places_is_refused():
+    views = comparable_views(0)
+    with pytest.raises(UserError, match="has no groups yet; let it look at the collection before the epoch"):
+        HierarchicalContrast()(views)
+    with pytest.raises(UserError, match="index is missing; to tell the images' groups give their places"):
+        after_a_look(views)(replace(views, index=None))
