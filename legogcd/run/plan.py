@@ -67,12 +67,13 @@ class Plan:
     def lines(self) -> list[str]:
         """For people."""
         each = f"{self.steps} steps an epoch, {1000 * self.step:.0f} ms each"
+        most = "at most " if self.until_flat else ""
         views = f"{self.views} views and the evaluation view of {self.images} images"
         encode = "nothing to do: they are kept already" if self.kept else human_seconds(self.encode)
         return [
             f"keeping    {encode} ({views})",
             f"disk       {human_bytes(self.disk)}",
-            f"training   {human_seconds(self.train)} ({'at most ' if self.until_flat else ''}{self.epochs} epochs of {each})",
+            f"training   {human_seconds(self.train)} ({most}{self.epochs} epochs of {each})",
             f"memory     {human_bytes(self.memory.most)} ({self._phases()})",
             f"in all     {human_seconds(self.total)}",
         ]
