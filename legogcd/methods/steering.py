@@ -21,7 +21,9 @@ class Steering(nn.Module):
     ``basis`` U [D, r] is a buffer, r = min(n_known, D). It is found once, before training; until then it is zero, and
     nothing is steered.
 
-    After EAGC, energy-aware gradient control (CVPR 2026).
+    After the elastic projection of Zheng et al., "The devil is in gradient entanglement: energy-aware gradient
+    coordinator for robust generalized category discovery", CVPR 2026; the other half of it, labelled gradients that are
+    aligned with those of a reference model, is not here.
 
     Args:
         dim: D, of the features.
