@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 from brick_samples import collected_around, comparable_views
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from test_info_nce import slow_info_nce
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -80,24 +78,6 @@ def test_no_gradient_reaches_what_is_kept():
     assert views.projections.grad.abs().max() > 0
 
 
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), images=st.integers(1, 8))
-def test_the_order_of_images_and_of_the_two_views(seed, images):
-    views = comparable_views(seed, images)
-    brick = after_a_look(views)
-    order = torch.randperm(images, generator=torch.Generator().manual_seed(seed))
-    shuffled = replace(views, projections=views.projections[:, order].flip(0), index=views.index[order])
-    torch.testing.assert_close(brick(replace(shuffled, labels=views.labels[order])), brick(views))
-
-
-@pytest.mark.parametrize("labels", [[-1, -1, -1], [0, 1, 2]])
-def test_labels_are_not_read_and_every_view_takes_part(labels):
-    views = comparable_views(0, images=3)
-    brick = after_a_look(views)
-    assert brick(replace(views, labels=torch.tensor(labels))) == brick(views)
-    assert brick.selected.tolist() == [[True] * 3] * 2
-
-
 @pytest.mark.parametrize(("images", "projection", "shift"), [(1, 1.0, 0.5), (6, 0.0, 0.5), (6, 1.0, 1.0)])
 def test_lone_empty_and_wholly_moved_projections_stay_finite(images, projection, shift):
     views = comparable_views(0, images)
@@ -107,28 +87,6 @@ def test_lone_empty_and_wholly_moved_projections_stay_finite(images, projection,
     assert torch.isfinite(value)
     assert projections.grad.abs().max() < 100
     assert value == 0 or images > 1
-
-
-def test_what_it_saw_is_not_saved_and_the_last_look_counts():
-    views = comparable_views(2)
-    brick = after_a_look(views)
-    first = brick(views)
-    brick.look(collected_around(views, seed=1))
-    assert brick(views) != first
-    assert not brick.state_dict()
-    assert not list(brick.parameters())
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_half_precision_and_autocast_are_computed_in_float32(dtype):
-    views = comparable_views(0, images=40)  # so many that the eighth neighbor is hardly nearer than the ninth
-    brick = after_a_look(views)
-    views = replace(views, projections=views.projections.to(dtype))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        value = brick(views)
-    assert value.dtype == torch.float32
-    exact = brick(replace(views, projections=views.projections.double()))
-    assert value.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
 def test_no_value_is_asked_of_the_device():

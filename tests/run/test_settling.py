@@ -10,7 +10,6 @@ from PIL import Image
 
 from legogcd import LegoGCD
 from legogcd.collection import find_images, from_folders
-from legogcd.methods.legogcd_plus import LegoGCDPlus
 from legogcd.run import Job, RunOptions, discover
 from legogcd.training import journal as journal_module
 from legogcd.training.journal import Journal
@@ -53,20 +52,6 @@ def job(tmp_path: Path) -> Job:
         threads=1,
     )
     return Job(collection, options)
-
-
-@pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many images each settling looked at."""
-    seen: list[int] = []
-    finish = LegoGCDPlus.finish
-
-    def watched(self: LegoGCDPlus, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        seen.append(len(features))
-        finish(self, features, labels, seed)
-
-    monkeypatch.setattr(LegoGCDPlus, "finish", watched)
-    return seen
 
 
 def dying_after(epochs: int) -> Callable[..., None]:

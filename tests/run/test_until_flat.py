@@ -9,7 +9,6 @@ import pytest
 from legogcd.collection import find_images, from_folders
 from legogcd.display import Quiet
 from legogcd.errors import Interrupted
-from legogcd.methods.legogcd_plus import LegoGCDPlus
 from legogcd.run import Job, RunOptions, discover
 from legogcd.run.folder import read_metrics
 from legogcd.training import journal as journal_module
@@ -45,27 +44,13 @@ class Heard(Quiet):
         self.notes.append(text)
 
 
-@pytest.fixture
-def finished(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many images each settling at a run's end looked at."""
-    seen: list[int] = []
-    finish = LegoGCDPlus.finish
-
-    def watched(self: LegoGCDPlus, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
-        seen.append(len(features))
-        finish(self, features, labels, seed)
-
-    monkeypatch.setattr(LegoGCDPlus, "finish", watched)
-    return seen
-
-
 def first_flat(losses: list[float]) -> int:
     """The first epoch that ends ten whose mean loss is not 1 % below that of the ten before."""
     means = {end: np.mean(losses[end - 10 : end]) for end in range(10, len(losses) + 1)}
     return next(end for end in range(20, len(losses) + 1) if means[end] > 0.99 * means[end - 10])
 
 
-def test_a_run_whose_loss_is_flat_ends_and_is_finished(pictures: Path, tmp_path: Path, finished: list[int]) -> None:
+def test_a_run_whose_loss_is_flat_ends_and_is_finished(pictures: Path, tmp_path: Path, settled: list[int]) -> None:
     heard = Heard()
     discover(job(pictures, tmp_path), tmp_path / "long", display=heard)
     assert not [note for note in heard.notes if "the loss is flat" in note]
@@ -74,13 +59,13 @@ def test_a_run_whose_loss_is_flat_ends_and_is_finished(pictures: Path, tmp_path:
     assert flat < len(long) == 30
     discover(job(pictures, tmp_path, until_flat=True), tmp_path / "run", display=heard)
     assert read_metrics(tmp_path / "run") == long[:flat]
-    assert finished == [32, 32], "both at their end"
+    assert settled == [32, 32], "both at their end"
     assert f"the loss is flat: ended after {flat} of 30 epochs" in heard.notes
 
 
 @pytest.mark.parametrize("before_the_end", [1, 0])
 def test_interrupted_near_its_end_it_ends_the_same(
-    pictures: Path, tmp_path: Path, finished: list[int], monkeypatch: pytest.MonkeyPatch, before_the_end: int
+    pictures: Path, tmp_path: Path, settled: list[int], monkeypatch: pytest.MonkeyPatch, before_the_end: int
 ) -> None:
     """After the last epoch but one, and after the last, when it had settled already."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -98,5 +83,5 @@ def test_interrupted_near_its_end_it_ends_the_same(
         with pytest.raises(Interrupted):
             discover(job(pictures, tmp_path, until_flat=True), cut)
     discover(job(pictures, tmp_path, until_flat=True), cut, resume=True)
-    assert len(finished) == 2, "once each"
+    assert len(settled) == 2, "once each"
     assert all((cut / name).read_bytes() == (whole / name).read_bytes() for name in FILES)
