@@ -31,7 +31,7 @@ def _screened(name: str, method: str = "legogcd", train_blocks: int | None = Non
 
 def _three_networks(name: str, **settings: Any) -> Variant:
     """Thorough as it was when it had normal's recipe and depth, with other networks."""
-    as_normal = {"whitened_per_class": 3, "settle_on": "inertia"}
+    as_normal = {"settled_per_class": 3, "settle_on": "inertia"}
     return Variant(name, "legogcd+", as_normal | settings, train_blocks=1, effort="thorough")
 
 

@@ -24,7 +24,7 @@ class Effort(NamedTuple):
 EFFORTS: dict[EffortName, Effort] = {
     "quick": Effort(views=2, settings={"epochs": 5}),
     "normal": Effort(),
-    "thorough": Effort("lite0+lite1+lite2", 2, settings={"whitened_per_class": 6, "settle_on": "agreement"}),
+    "thorough": Effort("lite0+lite1+lite2", 2, settings={"settled_per_class": 6, "settle_on": "agreement"}),
 }
 
 

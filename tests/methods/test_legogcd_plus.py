@@ -52,7 +52,7 @@ def test_its_settings_reach_their_bricks_and_are_its_own() -> None:
     assert (method.prior.uniform_share, method.prior.temperature) == (0.3, 0.2)
     assert method.bricks["self_distillation"].student_temperature == 0.2
     assert method.weights()["mean_entropy"] == pytest.approx(0.65 * 3)
-    for setting in ("uniform_share", "whitened_dim", "whitened_per_class", "settle_on"):
+    for setting in ("uniform_share", "whitened_dim", "whitened_per_class", "settled_per_class", "settle_on"):
         with pytest.raises(UserError, match=f"unknown setting '{setting}'"):
             choose_recipe("paper", "legogcd", "efficientnet-lite0", {setting: 0})
 
@@ -195,3 +195,24 @@ def test_images_that_training_made_alike_leave_the_prototypes_where_they_are() -
     before = {name: tensor.clone() for name, tensor in method.state_dict().items()}
     method.finish(np.ones_like(features), labels, seed=0)
     assert all(torch.equal(tensor, before[name]) for name, tensor in method.state_dict().items())
+
+
+def test_more_dimensions_where_prototypes_settle_and_none_of_them_elsewhere() -> None:
+    """With 30 classes 90 dimensions or 180: among 300 images, ten of a class, and among 900, where they are large."""
+    random = np.random.default_rng(0)
+    for n_images, used in ((300, 6), (900, 3)):
+        classes = np.arange(n_images) % 30
+        features = (random.normal(size=(30, 200))[classes] + random.normal(size=(n_images, 200))).astype(np.float32)
+        labels = np.where((classes < 15) & (np.arange(n_images) < n_images // 2), classes, -1)
+        wider, plain = (
+            build_method("legogcd+", 200, 30, 15, LegoGCDPlusRecipe(**SMALL, **per_class))
+            for per_class in ({"settled_per_class": 6}, {"whitened_per_class": used})
+        )
+        wider.start(features, labels, seed=0)
+        plain.start(features, labels, seed=0)
+        one, other = (method.logits(torch.from_numpy(features)) for method in (wider, plain))
+        assert wider.prototypes.weight.shape == (30, 180)
+        assert plain.prototypes.weight.shape == (30, 30 * used)
+        assert torch.allclose(one, other, atol=1e-5)
+        assert not wider.whitening.map[:, 30 * used :].any()
+        assert wider.settles(n_images) == (used == 6)

@@ -15,15 +15,15 @@ from legogcd.run.options import EFFORTS
 
 ONE_NETWORK = {"backbone": "efficientnet-lite0", "train_blocks": 1, "tail_rate": 1.0}
 THREE_NETWORKS = {"backbone": "lite0+lite1+lite2", "train_blocks": 2, "tail_rate": 0.3}
-SETTLING = {"settle": None, "whitened_per_class": 3, "settle_on": "inertia"}
-WIDER = {"whitened_per_class": 6, "settle_on": "agreement"}
+SETTLING = {"settle": None, "whitened_per_class": 3, "settled_per_class": None, "settle_on": "inertia"}
+WIDER = {"settled_per_class": 6, "settle_on": "agreement"}
 
 
 def computed(options: RunOptions) -> dict[str, Any]:
     """What an effort decides of a run."""
     recipe, protocol = options.chosen_recipe(), options.protocol
     found = {name: getattr(protocol, name) for name in ("backbone", "train_blocks", "views")}
-    return found | recipe.model_dump(include={"epochs", "tail_rate", "settle", "whitened_per_class", "settle_on"})
+    return found | recipe.model_dump(include={"epochs", "tail_rate", *SETTLING})
 
 
 @pytest.mark.parametrize(

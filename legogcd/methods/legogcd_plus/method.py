@@ -61,7 +61,9 @@ class LegoGCDPlus(Parametric):
             return
         random = np.random.default_rng(seed)
         rows = looked_at(labels, random)
-        looked = self.whitening.fit(features, labels, rows)
+        assert isinstance(self.recipe, LegoGCDPlusRecipe)
+        used = self.recipe.used_width(len(labels), len(self.prototypes.weight))
+        looked = self.whitening.fit(features, labels, rows, used)
         give_back()
         share = self._expect(looked, labels, rows, random)
         del looked
@@ -69,7 +71,6 @@ class LegoGCDPlus(Parametric):
         seen = self.whitening.of(features)
         directions(seen, out=seen)
         give_back()
-        assert isinstance(self.recipe, LegoGCDPlusRecipe)
         if self.recipe.new_from == "density":
             self.prototypes.start_at(dense_start(seen, labels, len(self.prototypes.weight), self.n_known, seed, share))
         else:

@@ -45,17 +45,21 @@ class Whitening(nn.Module):
             around = F.normalize(features, dim=-1).sub_(self.origin.to(features.dtype))
             return around @ self.map.to(features.dtype)
 
-    def fit(self, features: np.ndarray, labels: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    def fit(
+        self, features: np.ndarray, labels: np.ndarray, rows: np.ndarray | None = None, used: int | None = None
+    ) -> np.ndarray:
         """Find the map from features [N, D] and the labels [N] they have (-1: none).
 
-        Returns what `find_axes` does, of all of them or of some ``rows``.
+        Returns what `find_axes` does, of all of them or of some ``rows``. Where only some dimensions are to be
+        ``used``, all that lie behind them are 0 for every image, and it is as if there were none.
         """
         labelled = labels >= 0
-        projected = self.find_axes(features)
+        projected = self.find_axes(features)[:, :used]
         wanted, known = projected if rows is None else projected[rows], projected[labelled]
         del projected
         give_back()  # what follows needs the room
-        self.map.copy_(self.map.double().cpu() @ torch.from_numpy(within_classes(known, labels[labelled])))
+        whitened = self.map[:, :used].double().cpu() @ torch.from_numpy(within_classes(known, labels[labelled]))
+        self.map.zero_()[:, :used] = whitened.to(self.map)
         return wanted
 
     def find_axes(self, features: np.ndarray) -> np.ndarray:

@@ -18,8 +18,9 @@ class LegoGCDPlusRecipe(ParametricRecipe):
 
     >>> LegoGCDPlusRecipe(start="kmeans").whitened_width(n_classes=100)
     300
-    >>> LegoGCDPlusRecipe(start="kmeans", whitened_per_class=6).whitened_width(n_classes=100)
-    600
+    >>> wider = LegoGCDPlusRecipe(start="kmeans", settled_per_class=6)
+    >>> wider.whitened_width(100), wider.used_width(n_images=3000, n_classes=100), wider.used_width(30000, 100)
+    (600, 600, 300)
     """
 
     whitened_dim: int | None = Field(
@@ -28,8 +29,11 @@ class LegoGCDPlusRecipe(ParametricRecipe):
         description="prototypes see so many whitened dimensions, with the k-means start only; 0: all, not whitened; "
         "None: as many as whitened_per_class says",
     )
-    whitened_per_class: int = Field(
-        3, ge=1, description="so many whitened dimensions for each class, at least 64; joined networks tell more apart"
+    whitened_per_class: int = Field(3, ge=1, description="so many whitened dimensions for each class, at least 64")
+    settled_per_class: int | None = Field(
+        None,
+        ge=1,
+        description="so many where the prototypes settle, as joined networks tell more apart; None: as elsewhere",
     )
     sizes: Literal["prior", "equal", "free"] = Field(
         "prior",
@@ -60,10 +64,22 @@ class LegoGCDPlusRecipe(ParametricRecipe):
     )
 
     def whitened_width(self, n_classes: int) -> int:
-        """How many dimensions are whitened, 0 where none: the whitening is found with the start of the prototypes."""
+        """How many whitened dimensions there are at most, 0 where none: they are found with the prototypes' start."""
+        return max(self._width(per_class, n_classes) for per_class in (self.whitened_per_class, self._if_settled))
+
+    def used_width(self, n_images: int, n_classes: int) -> int:
+        """How many of them tell something: those beyond are 0, where more are for prototypes that settle alone."""
+        settles = self.settles(n_images, n_classes)
+        return self._width(self._if_settled if settles else self.whitened_per_class, n_classes)
+
+    @property
+    def _if_settled(self) -> int:
+        return self.whitened_per_class if self.settled_per_class is None else self.settled_per_class
+
+    def _width(self, per_class: int, n_classes: int) -> int:
         if self.start == "random":
             return 0
-        return max(64, self.whitened_per_class * n_classes) if self.whitened_dim is None else self.whitened_dim
+        return max(64, per_class * n_classes) if self.whitened_dim is None else self.whitened_dim
 
     def settles(self, n_images: int, n_classes: int) -> bool:
         """Whether the prototypes settle: by itself where classes are many and small, N/K < K, and never unwhitened.
