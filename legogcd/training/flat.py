@@ -9,7 +9,7 @@ def flat_at(losses: Sequence[float], window: int = WINDOW, share: float = SHARE)
     """After how many epochs the mean loss of ``window`` is less than ``share`` below that of as many before, if ever.
 
     >>> flat_at([8, 4, 2, 1, 1, 1, 1], window=2)
-    6
+    7
     >>> flat_at([8, 4, 2, 1], window=2) is None
     True
     """
