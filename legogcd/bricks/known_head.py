@@ -1,6 +1,5 @@
 """A second classifier, of the known classes alone: it learns from labels and teaches the first to tell them apart."""
 
-import math
 from dataclasses import replace
 
 import torch
@@ -11,11 +10,10 @@ from legogcd.bricks.shared.brick import Brick
 from legogcd.bricks.shared.collected import Collected
 from legogcd.bricks.shared.cosines import unit_vectors
 from legogcd.bricks.shared.precision import at_least_float32
+from legogcd.bricks.shared.prototype_rows import START_LENGTH, random_rows
 from legogcd.bricks.shared.two_views import TwoViews
 from legogcd.bricks.supervised_ce import SupervisedCE
 from legogcd.errors import UserError
-
-START_LENGTH = math.sqrt(1 / 3)  # what a row of uniform numbers in ±1/√D has
 
 
 class KnownHead(Brick):
@@ -60,8 +58,7 @@ class KnownHead(Brick):
         self.register_parameter("weight", None)
 
     def sized(self, dim: int, n_classes: int, n_known: int) -> None:
-        bound = 1 / math.sqrt(dim)
-        self.weight = nn.Parameter(torch.empty(n_known, dim).uniform_(-bound, bound))
+        self.weight = nn.Parameter(random_rows(n_known, dim))
 
     @torch.no_grad()
     def look(self, collected: Collected) -> None:

@@ -1,12 +1,11 @@
 """What sits on the backbone's feature: SimGCD's projector and prototypes."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from legogcd.bricks.shared.precision import at_least_float32
+from legogcd.bricks.shared.prototype_rows import START_LENGTH, random_rows
 
 
 def build_projector(dim: int, hidden: int = 2048, out: int = 256) -> nn.Sequential:
@@ -32,8 +31,7 @@ class Prototypes(nn.Module):
 
     def __init__(self, dim: int, n_classes: int, renormalized: bool = False) -> None:
         super().__init__()
-        bound = 1 / math.sqrt(dim)
-        self.weight = nn.Parameter(torch.empty(n_classes, dim).uniform_(-bound, bound))  # [K, D]
+        self.weight = nn.Parameter(random_rows(n_classes, dim))  # [K, D]
         self.renormalized = renormalized
         if renormalized:
             self.renormalize()
@@ -53,5 +51,4 @@ class Prototypes(nn.Module):
     @torch.no_grad()
     def start_at(self, directions: Tensor) -> None:
         """Take given directions [K, D], scaled to the norm a random start has."""
-        expected_norm = math.sqrt(1 / 3)  # of uniform(±1/√D): D · (1/D)/3 under the root
-        self.weight.copy_(F.normalize(directions.to(self.weight), dim=-1) * expected_norm)
+        self.weight.copy_(F.normalize(directions.to(self.weight), dim=-1) * START_LENGTH)

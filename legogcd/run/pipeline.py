@@ -277,8 +277,8 @@ def _train(
             if journal and isinstance(stop, KeyboardInterrupt):
                 raise Interrupted(f"{journal.saved} of {recipe.epochs} epochs are saved") from None
             raise
-    if len(entries) < recipe.epochs and entries:
-        display.note(f"the loss is flat: ended after {len(entries)} of {recipe.epochs} epochs")
+    if entries and entries[-1]["epoch"] < recipe.epochs:
+        display.note(f"the loss is flat: ended after {entries[-1]['epoch']} of {recipe.epochs} epochs")
     return entries
 
 

@@ -7,16 +7,31 @@ import torch
 from brick_samples import collected_around, comparable_views
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from legogcd.bricks import Brick, HierarchicalContrast, MeanShiftContrast, TwoViews
 
 KINDS = pytest.mark.parametrize("kind", [HierarchicalContrast, MeanShiftContrast])
 
 
-def after_a_look(kind: type[Brick], views: TwoViews) -> Brick:
-    brick = kind()
+def after_a_look(kind: type[Brick], views: TwoViews, **settings: float) -> Brick:
+    brick = kind(**settings)
     brick.look(collected_around(views))
     return brick
+
+
+@pytest.mark.parametrize(
+    ("kind", "images", "given_settings"),
+    [(HierarchicalContrast, 4, {"contrast_temperature": 0.5}), (MeanShiftContrast, 3, {"shift": 0.3})],
+)
+def test_gradient(kind: type[Brick], images: int, given_settings: dict[str, float]) -> None:
+    views = comparable_views(5, images)
+    brick = after_a_look(kind, views, **given_settings)
+
+    def term(projections: Tensor) -> Tensor:
+        return brick(replace(views, projections=projections))
+
+    assert torch.autograd.gradcheck(term, views.projections.requires_grad_())
 
 
 @KINDS

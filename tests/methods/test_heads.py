@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from legogcd.methods.heads import Prototypes
+from legogcd.methods.hyperbolic import HyperbolicPrototypes
 
 
 def test_float64_features_get_float64_cosines() -> None:
@@ -13,10 +14,11 @@ def test_float64_features_get_float64_cosines() -> None:
     torch.testing.assert_close(prototypes(features), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("head", [Prototypes, HyperbolicPrototypes])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_becomes_float32_also_under_autocast(dtype: torch.dtype) -> None:
-    prototypes, features = Prototypes(6, 4), torch.randn(3, 6).to(dtype)
+def test_half_precision_becomes_float32_also_under_autocast(dtype: torch.dtype, head: type[Prototypes]) -> None:
+    prototypes, features = head(6, 4), torch.randn(3, 6).to(dtype)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        cosines = prototypes(features)
-    assert cosines.dtype == torch.float32
-    assert cosines.equal(prototypes(features.float()))
+        logits = prototypes(features)
+    assert logits.dtype == torch.float32
+    assert logits.equal(prototypes(features.float()))

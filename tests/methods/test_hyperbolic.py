@@ -108,15 +108,6 @@ def test_extreme_features_have_finite_logits_and_gradients(c: float, r: float, d
     assert prototypes.weight.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_becomes_float32_also_under_autocast(dtype: torch.dtype) -> None:
-    prototypes, features = HyperbolicPrototypes(6, 4), torch.randn(3, 6).to(dtype)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        logits = prototypes(features)
-    assert logits.dtype == torch.float32
-    assert logits.equal(prototypes(features.float()))
-
-
 @pytest.mark.parametrize("name", ["simgcd", "legogcd", "legogcd+"])
 def test_the_recipe_chooses_the_head(name: str) -> None:
     settings = {"head": "hyperbolic", "curvature": "0.1", "clip_length": "1.5", "start": "random", **SMALL}

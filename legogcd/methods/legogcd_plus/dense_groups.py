@@ -4,7 +4,7 @@ import numpy as np
 from torch import Tensor
 
 from legogcd.clustering import exchanged
-from legogcd.clustering.group_sums import group_sums
+from legogcd.clustering.kmeans.means import exact_means
 from legogcd.methods.kmeans_start import held_centers, trusted_centers
 from legogcd.methods.legogcd_plus.whitening import principal_axes
 
@@ -29,9 +29,7 @@ def dense_start(
     nearest = ((centers**2).sum(axis=1) / 2 - units @ centers.T).argmin(axis=1)
     begun = np.where(labels >= 0, labels, nearest)
     clusters = exchanged(units, labels, begun, n_classes, n_known, known_share)
-    sizes = np.bincount(clusters, minlength=n_classes)[:, None]
-    means = group_sums(units, clusters, n_classes) / np.maximum(sizes, 1)
-    return trusted_centers(np.where(sizes > 0, means, centers).astype(np.float32), units, labels)
+    return trusted_centers(exact_means(units, clusters, centers), units, labels)
 
 
 def dense_groups(

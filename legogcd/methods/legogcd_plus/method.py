@@ -36,6 +36,8 @@ class LegoGCDPlus(Parametric):
     (torch.Size([5, 3]), torch.Size([5, 4]))
     """
 
+    recipe: LegoGCDPlusRecipe
+
     def __init__(
         self, dim: int, n_classes: int, n_known: int, recipe: LegoGCDPlusRecipe, terms: Mapping[str, Term]
     ) -> None:
@@ -61,7 +63,6 @@ class LegoGCDPlus(Parametric):
             return
         random = np.random.default_rng(seed)
         rows = looked_at(labels, random)
-        assert isinstance(self.recipe, LegoGCDPlusRecipe)
         used = self.recipe.used_width(len(labels), len(self.prototypes.weight))
         looked = self.whitening.fit(features, labels, rows, used)
         give_back()
@@ -77,7 +78,6 @@ class LegoGCDPlus(Parametric):
             self.start_prototypes(seen, labels, seed, known_share=share, exchange=True)
 
     def settles(self, n_images: int) -> bool:
-        assert isinstance(self.recipe, LegoGCDPlusRecipe)
         return self.recipe.settles(n_images, len(self.prototypes.weight))
 
     def finish(self, features: np.ndarray, labels: np.ndarray, seed: int) -> None:
@@ -91,7 +91,6 @@ class LegoGCDPlus(Parametric):
         expected = self.prior.expectation.current(torch.zeros(2)) if self.prior else torch.zeros(2)
         share = float(expected[0])  # as it was found at the start: trained labels would say too little
         k = len(self.prototypes.weight)
-        assert isinstance(self.recipe, LegoGCDPlusRecipe)
         agreement = self.recipe.settle_on == "agreement"
         try:
             centers = settled_centers(
@@ -115,7 +114,6 @@ class LegoGCDPlus(Parametric):
         ``looked`` are the projected images at ``rows``, which it is found among. Nobody is told, and none is looked
         for, where the sizes of classes are to be equal or free.
         """
-        assert isinstance(self.recipe, LegoGCDPlusRecipe)
         found = share_among(looked, labels[rows], random) if self.recipe.sizes == "prior" else None
         if found is None or self.prior is None:
             return 0.0
